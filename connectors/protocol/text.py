@@ -32,4 +32,4 @@ def is_blank(text: str) -> bool:
 
 def is_encodable(text: str) -> bool:
     """Say whether UTF-8 can carry a text: a lone surrogate out of a JSON escape cannot travel."""
-    return _LONE_SURROGATES.search(text) is None
+    return text.isascii() or _LONE_SURROGATES.search(text) is None
