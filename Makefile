@@ -1,0 +1,40 @@
+# The two commands: `make run` and `make test`. Both set up what they need first.
+PORT ?= 8000
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test check lock format
+
+run: .venv/runtime
+	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
+	@exec $(BIN)/python manage.py serve --port $(PORT)
+
+# PostgreSQL and Valkey come as wheels and are started on free ports; Chromium is Debian's.
+test: .venv/dev
+	@CHROMIUM="$$(scripts/chromium)" && export CHROMIUM && \
+	$(BIN)/python -m tests.services $(BIN)/pytest $(ARGS)
+
+check: .venv/dev
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
+
+format: .venv/dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Universal and hashed, without the name of any host.
+lock: .venv/dev
+	$(BIN)/uv pip compile --universal --generate-hashes --quiet --custom-compile-command "make lock" \
+		pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --universal --generate-hashes --quiet --custom-compile-command "make lock" \
+		pyproject.toml --extra dev -o requirements-dev.lock
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/runtime: requirements.lock | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+.venv/dev: requirements-dev.lock | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@ .venv/runtime

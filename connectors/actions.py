@@ -1,0 +1,285 @@
+"""Changes of connectors: what people ask for, and what contact with a server taught us."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from connectors.models import Check, Connector, Listing, ListingKind, Secret
+from connectors.protocol.facets import advertises_facets
+from connectors.protocol.freshness import retry_delay_seconds
+from connectors.sessions import Connected, Fault, FaultKind
+from connectors.status import Connection
+from workspaces.actions import record_act
+from workspaces.models import User
+from workspaces.push import panel_changed
+
+CHECK_LEASE_SECONDS = 30
+
+
+@transaction.atomic
+def add_connector(connector: Connector, secrets: list[Secret], *, by: User | None) -> Connector:
+    """Store a new connector with its secrets, at rest until somebody asks for it.
+
+    Raises: django.core.exceptions.ValidationError, e.g. when the workspace has that slug already.
+    """
+    connector.full_clean(exclude=["asked_by", "disconnected_by", "capabilities", "discovery"])
+    connector.save()
+    for secret in secrets:
+        secret.connector, secret.set_by = connector, by
+        secret.save()
+    Listing.objects.bulk_create(
+        Listing(connector=connector, kind=kind) for kind in ListingKind.values
+    )
+    _audit(connector, "connector added", by)
+    return connector
+
+
+@transaction.atomic
+def connect_connector(connector: Connector, *, by: User | None) -> None:
+    """Ask for a connector: it is tried at once, and again for as long as it is asked for."""
+    now = timezone.now()
+    Connector.objects.filter(pk=connector.pk).update(
+        asked_at=now,
+        asked_by=by,
+        disconnected_at=None,
+        disconnected_by=None,
+        **_fresh_start(now),
+    )
+    _audit(connector, "connector connected", by)
+    _panel_of(connector)
+    check_soon(connector.pk)
+
+
+@transaction.atomic
+def disconnect_connector(connector: Connector, *, by: User | None) -> None:
+    """Put a connector at rest on purpose: its rows leave the panel and its server is left alone."""
+    now = timezone.now()
+    asked = Connector.objects.filter(pk=connector.pk, asked_at__isnull=False)
+    changed = asked.update(
+        asked_at=None,
+        disconnected_at=now,
+        disconnected_by=by,
+        **_fresh_start(now) | {"connection": Connection.IDLE, "check_due_at": None},
+    )
+    if changed != 1:
+        return  # Already at rest: another request got there first.
+    _audit(connector, "connector disconnected", by)
+    _panel_of(connector)
+
+
+@transaction.atomic
+def configure_connector(
+    connector: Connector, secrets: list[Secret], cleared: list[Secret], *, by: User | None
+) -> None:
+    """Store what an admin changed. A new address or secret is a new generation of the connection.
+
+    secrets: new values; one of the same kind and name is replaced. cleared: removed.
+    """
+    now = timezone.now()
+    before = Connector.objects.get(pk=connector.pk)
+    connector.full_clean(exclude=["asked_by", "disconnected_by", "capabilities", "discovery"])
+    fields = ["name", "url", "transport", "command", "required", "placements"]
+    connector.save(update_fields=fields)
+    for secret in secrets:
+        Secret.objects.update_or_create(
+            connector=connector,
+            kind=secret.kind,
+            name=secret.name,
+            defaults={"value": secret.value, "set_at": now, "set_by": by},
+        )
+    for secret in cleared:
+        secret.delete()
+    reached = ["url", "transport", "command"]
+    is_moved = any(getattr(before, each) != getattr(connector, each) for each in reached)
+    if secrets or cleared or is_moved:
+        changes = _fresh_start(now)
+        if connector.asked_at is None:
+            changes |= {"connection": Connection.IDLE, "check_due_at": None}
+        Connector.objects.filter(pk=connector.pk).update(**changes)
+        check_soon(connector.pk)
+    _audit(connector, "connector configured", by)
+    _panel_of(connector)
+
+
+@transaction.atomic
+def remove_connector(connector: Connector, *, by: User | None) -> None:
+    """Delete a connector with its secrets, counts and listings. Traces stay until their date."""
+    _audit(connector, "connector removed", by)
+    _panel_of(connector)
+    connector.delete()
+
+
+def _fresh_start(now: datetime) -> dict[str, object]:
+    """The facts of a connection that nobody has tried yet."""
+    return {
+        "generation": F("generation") + 1,
+        "epoch": F("epoch") + 1,
+        "connection": Connection.STARTING,
+        "connection_since": now,
+        "sign_in_started_at": None,
+        "sign_in_needed": False,
+        "credential_refused_at": None,
+        "failure": "",
+        "failure_detail": "",
+        "attempt": 0,
+        "check_due_at": now,
+        "check_lease_until": None,
+        # The address may lead to another server now: what the old one said is not kept.
+        "capabilities": None,
+        "discovery": None,
+        "advertises_facets": False,
+    }
+
+
+def check_soon(connector_id: int) -> None:
+    """Have a connector checked now, after the commit, instead of with the next sweep."""
+    from connectors.tasks import check_connector
+
+    Connector.objects.filter(pk=connector_id, asked_at__isnull=False).update(
+        check_due_at=timezone.now()
+    )
+    transaction.on_commit(lambda: check_connector.delay(connector_id))
+
+
+def claim_check(connector_id: int, now: datetime) -> Connector | None:
+    """Take the lease of a check that is due; None when another process has it, or none is due."""
+    free = Q(check_lease_until__isnull=True) | Q(check_lease_until__lt=now)
+    claimed = Connector.objects.filter(
+        free, pk=connector_id, asked_at__isnull=False, check_due_at__lte=now
+    ).update(check_lease_until=now + timedelta(seconds=CHECK_LEASE_SECONDS))
+    return Connector.objects.get(pk=connector_id) if claimed else None
+
+
+def give_up_check(connector: Connector) -> None:
+    """A connector that misses a setting cannot be checked: wait until an admin has filled it in."""
+    Connector.objects.filter(pk=connector.pk, generation=connector.generation).update(
+        check_due_at=None, check_lease_until=None
+    )
+
+
+@transaction.atomic
+def record_contact(
+    connector: Connector,
+    outcome: Connected | Fault,
+    *,
+    latency_ms: int | None,
+    is_watched: bool,
+    now: datetime,
+) -> None:
+    """Turn what a check found into facts, unless the connector has changed meanwhile.
+
+    connector: as it was when the check began; its generation decides. A refused credential waits
+    for a person; everything else that fails is tried again with back-off.
+    """
+    facts: dict[str, object] = {"checked_at": now, "check_lease_until": None}
+    match outcome:
+        case Connected():
+            facts |= _ready_facts(connector, outcome, latency_ms, is_watched, now)
+        case Fault(kind=FaultKind.RATE_LIMITED) if connector.connection == Connection.READY:
+            facts["check_due_at"] = now + _pause(outcome, is_watched)
+        case Fault():
+            facts |= _failed_facts(connector, outcome, now)
+    current = Connector.objects.filter(pk=connector.pk, generation=connector.generation)
+    if current.filter(asked_at__isnull=False).update(**facts) != 1:
+        return
+    is_ok = isinstance(outcome, Connected)
+    words = "Ready" if isinstance(outcome, Connected) else outcome.message
+    Check.objects.create(
+        connector_id=connector.pk, at=now, is_ok=is_ok, latency_ms=latency_ms, result=words[:200]
+    )
+    shown = ("connection", "advertises_facets", "credential_refused_at", "sign_in_needed")
+    if any(name in facts and facts[name] != getattr(connector, name) for name in shown):
+        _panel_of(connector)
+
+
+def _ready_facts(
+    connector: Connector,
+    outcome: Connected,
+    latency_ms: int | None,
+    is_watched: bool,
+    now: datetime,
+) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "connection": Connection.READY,
+        "called_at": now,
+        "latency_ms": latency_ms,
+        "credential_refused_at": None,
+        "sign_in_needed": False,
+        "sign_in_started_at": None,
+        "failure": "",
+        "failure_detail": "",
+        "attempt": 0,
+        "check_due_at": now + _pause(None, is_watched),
+        "revision": outcome.revision,
+        "server_name": (outcome.server_name or "")[:200],
+        "server_version": (outcome.server_version or "")[:100],
+        "capabilities": outcome.capabilities,
+        "discovery": outcome.discovery,
+        "advertises_facets": advertises_facets(outcome.capabilities),
+    }
+    if connector.connection != Connection.READY:
+        facts["connection_since"] = now
+    if connector.first_ready_at is None:
+        facts["first_ready_at"] = now
+    return facts
+
+
+def _failed_facts(connector: Connector, fault: Fault, now: datetime) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "failure": fault.message,
+        "failure_detail": _detail_of(fault),
+        "attempt": F("attempt") + 1,
+    }
+    if connector.connection != Connection.FAILED:
+        facts |= {"connection": Connection.FAILED, "connection_since": now}
+    if connector.connection == Connection.READY:
+        facts["epoch"] = F("epoch") + 1
+    if fault.kind is FaultKind.UNAUTHORIZED:
+        # A person has to act; trying again with what was refused would only lock accounts.
+        refused = "credential_refused_at" if connector.first_ready_at else "sign_in_needed"
+        facts |= {refused: now if connector.first_ready_at else True, "check_due_at": None}
+        return facts
+    delay = retry_delay_seconds(connector.attempt + 1, random.random)
+    wait = max(delay, min(fault.retry_after_seconds or 0, 3600))
+    facts["check_due_at"] = now + timedelta(seconds=wait)
+    return facts
+
+
+def _pause(fault: Fault | None, is_watched: bool) -> timedelta:
+    """The wait until the next check of a ready connector, with jitter so that they spread out."""
+    usual = settings.CHECK_WATCHED_SECONDS if is_watched else settings.CHECK_SECONDS
+    asked = min(fault.retry_after_seconds or 0, 3600) if fault else 0
+    return timedelta(seconds=max(usual * random.uniform(0.8, 1.2), asked))
+
+
+def _detail_of(fault: Fault) -> str:
+    status = f", HTTP {fault.http_status}" if fault.http_status else ""
+    code = f", code {fault.code}" if fault.code is not None else ""
+    return f"{fault.kind}{status}{code}: {fault.message}"
+
+
+def restart_connections(connectors: QuerySet[Connector], now: datetime) -> None:
+    """The host starts: nothing is known of these connections until their first attempt is over."""
+    wanted = connectors.filter(asked_at__isnull=False)
+    wanted.filter(connection__in=[Connection.READY, Connection.FAILED]).update(
+        connection=Connection.STARTING, connection_since=now, attempt=0
+    )
+    wanted.filter(credential_refused_at__isnull=True, sign_in_needed=False).update(
+        check_due_at=now, check_lease_until=None
+    )
+
+
+def _panel_of(connector: Connector) -> None:
+    if connector.workspace_id is not None:
+        panel_changed(connector.workspace_id)
+
+
+def _audit(connector: Connector, action: str, by: User | None) -> None:
+    if connector.workspace is not None:
+        record_act(connector.workspace, action, connector.name, by=by)

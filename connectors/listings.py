@@ -1,0 +1,82 @@
+"""The stored listings of a connector's resources, templates and tools: leases and results.
+
+Shell. Whoever claims a listing takes it; the claim is one conditional UPDATE and expires by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db.models import F, Q
+
+from connectors.models import Listing, ListingKind
+from connectors.sessions import Fault, Listed
+
+LEASE_SECONDS = 20
+"""Longer than a listing may take, short enough that a killed process delays nobody for long."""
+
+
+def due(now: datetime, interval_seconds: float, retry_seconds: float) -> Q:
+    """Listings that are older than the interval or of an earlier connection, and not just failed.
+
+    Source: Facets, "at most every five minutes"; D-F7, D-R17.
+    """
+    is_old = (
+        Q(taken_at__isnull=True)
+        | Q(taken_at__lte=now - timedelta(seconds=interval_seconds))
+        | ~Q(epoch=F("connector__epoch"))
+    )
+    has_paused = Q(failed_at__isnull=True) | Q(
+        failed_at__lte=now - timedelta(seconds=retry_seconds)
+    )
+    return is_old & has_paused & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
+
+
+def claim(
+    connector_ids: Iterable[int],
+    kind: ListingKind,
+    *,
+    owner: str,
+    now: datetime,
+    interval_seconds: float,
+    retry_seconds: float,
+) -> list[int]:
+    """Take the lease of the due listings; the ids of the connectors whose lease is ours now."""
+    mine = Listing.objects.filter(connector_id__in=list(connector_ids), kind=kind)
+    claimed = mine.filter(due(now, interval_seconds, retry_seconds)).update(
+        lease_owner=owner, lease_until=now + timedelta(seconds=LEASE_SECONDS)
+    )
+    if not claimed:
+        return []
+    return list(mine.filter(lease_owner=owner).values_list("connector_id", flat=True))
+
+
+def store(
+    connector_id: int,
+    kind: ListingKind,
+    listed: Listed | Fault,
+    *,
+    owner: str,
+    now: datetime,
+    epoch: int,
+    skipped: list[dict[str, str | None]],
+) -> bool:
+    """Keep a listing that this owner took; False when the lease was lost meanwhile.
+
+    A failed one replaces nothing: the last good listing stays in use (F-038, F-056).
+    """
+    mine = Listing.objects.filter(connector_id=connector_id, kind=kind, lease_owner=owner)
+    if isinstance(listed, Fault):
+        changes = {"failed_at": now, "failure": listed.message}
+    else:
+        changes = {
+            "entries": listed.entries,
+            "skipped": skipped,
+            "cut_short": listed.cut_short or "",
+            "taken_at": now,
+            "failed_at": None,
+            "failure": "",
+            "epoch": epoch,
+        }
+    return mine.update(lease_owner="", lease_until=None, **changes) == 1

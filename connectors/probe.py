@@ -1,0 +1,94 @@
+"""Looking at one server: does it answer, and what does it list? The shell around two tasks."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+
+from django.conf import settings
+
+from connectors import listings
+from connectors.models import Connector, ListingKind
+from connectors.protocol.uri_templates import BadTemplate, parse
+from connectors.queries import is_ready, targets_of
+from connectors.runtime import run
+from connectors.sessions import Connected, Fault, FaultKind, Listed, Sessions, Target
+
+QUICK_RETRY_SECONDS = 0.5
+"""One quick second try tells a blip from an outage; the status changes only after it."""
+
+_PASSING = frozenset(
+    {FaultKind.UNREACHABLE, FaultKind.TIMEOUT, FaultKind.CLOSED, FaultKind.HTTP, FaultKind.PROTOCOL}
+)
+_METHODS = {
+    ListingKind.TEMPLATES: "resources/templates/list",
+    ListingKind.TOOLS: "tools/list",
+}
+
+
+async def probe(sessions: Sessions, target: Target, timeout_seconds: float) -> Connected | Fault:
+    """Ask a server whether it is there, connecting first where needed; twice when it fails."""
+    outcome = await sessions.ping(target, timeout_seconds)
+    if isinstance(outcome, Fault) and outcome.kind in _PASSING:
+        await asyncio.sleep(QUICK_RETRY_SECONDS)
+        outcome = await sessions.ping(target, timeout_seconds)
+    return outcome
+
+
+def take_listings(connector_id: int, owner: str, now: datetime) -> None:
+    """Take and store the listings of templates and tools that are due, if the connector is ready.
+
+    A server without the capability lists nothing, and is not asked.
+    """
+    connector = Connector.objects.filter(is_ready(), pk=connector_id).first()
+    target = targets_of(Connector.objects.filter(pk=connector_id), now).get(connector_id)
+    if connector is None or target is None:
+        return
+    capabilities = connector.capabilities or {}
+    for kind, method in _METHODS.items():
+        capability = "tools" if kind == ListingKind.TOOLS else "resources"
+        claimed = listings.claim(
+            [connector_id],
+            kind,
+            owner=owner,
+            now=now,
+            interval_seconds=settings.TEMPLATE_LISTING_SECONDS,
+            retry_seconds=settings.FACET_LISTING_RETRY_SECONDS,
+        )
+        if not claimed:
+            continue
+        listed: Listed | Fault = Listed(entries=[], pages=0, cut_short=None)
+        if isinstance(capabilities.get(capability), dict):
+            listed = run(
+                lambda sessions, method=method: sessions.list_entries(
+                    target, method, settings.CONNECT_SECONDS
+                ),
+                settings.CONNECT_SECONDS + 5,
+            )
+        skipped = _unusable(kind, listed)
+        listings.store(
+            connector_id,
+            kind,
+            listed,
+            owner=owner,
+            now=now,
+            epoch=connector.epoch,
+            skipped=skipped,
+        )
+
+
+def _unusable(kind: ListingKind, listed: Listed | Fault) -> list[dict[str, str | None]]:
+    """The entries that claim nothing, with the reason (R-079, R-081)."""
+    if isinstance(listed, Fault) or kind != ListingKind.TEMPLATES:
+        return []
+    skipped: list[dict[str, str | None]] = []
+    for entry in listed.entries:
+        text = entry.get("uriTemplate") if isinstance(entry, dict) else None
+        if not isinstance(text, str):
+            skipped.append({"uri": None, "name": None, "reason": "uriTemplate is not text"})
+            continue
+        try:
+            parse(text)
+        except BadTemplate as bad:
+            skipped.append({"uri": text[:200], "name": None, "reason": str(bad)})
+    return skipped

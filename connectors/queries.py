@@ -1,0 +1,155 @@
+"""Reads about connectors. The status of each is derived here, from facts, at read time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.http import Http404
+
+from connectors.models import Connector, Secret, SecretKind, Transport
+from connectors.protocol.placements import Placement, first_route, parse_placements
+from connectors.sessions import Target
+from connectors.status import Connection, Facts, Status, label_of, status_of
+from workspaces.models import Workspace
+
+_VARIABLE = re.compile(r"\{([A-Za-z0-9_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A connector as it stands now."""
+
+    connector: Connector
+    status: Status
+    missing: tuple[str, ...]
+    placements: tuple[Placement, ...]
+
+    @property
+    def label(self) -> str:
+        """The status in words; who disconnected it is part of them."""
+        if self.status is Status.AT_REST and self.connector.disconnected_at:
+            return "Disconnected"
+        return label_of(self.status)
+
+    @property
+    def route(self) -> str | None:
+        return first_route(self.placements)
+
+
+def required_of(connector: Connector) -> list[tuple[str, str]]:
+    """The (kind, name) of each secret without which the connector cannot connect."""
+    declared = [(each["kind"], each["name"]) for each in connector.required]
+    variables = [(str(SecretKind.VARIABLE), name) for name in _VARIABLE.findall(connector.url)]
+    return list(dict.fromkeys([*declared, *variables]))
+
+
+def standing_of(
+    connector: Connector, secrets: Iterable[tuple[str, str]], now: datetime
+) -> Standing:
+    """Derive the standing. secrets: the (kind, name) of those that have a value."""
+    present = set(secrets)
+    missing = tuple(name for kind, name in required_of(connector) if (kind, name) not in present)
+    facts = Facts(
+        asked_at=connector.asked_at,
+        missing=missing,
+        sign_in_started_at=connector.sign_in_started_at,
+        credential_refused_at=connector.credential_refused_at,
+        sign_in_needed=connector.sign_in_needed,
+        ever_ready=connector.first_ready_at is not None,
+        connection=Connection(connector.connection),
+    )
+    placements = tuple(parse_placements(connector.placements)[0])
+    return Standing(connector, status_of(facts, now), missing, placements)
+
+
+def standings(connectors: QuerySet[Connector], now: datetime) -> list[Standing]:
+    """The standing of each, in two statements whatever their number, in the shell's app order."""
+    found = list(connectors.defer("capabilities", "discovery"))
+    present: dict[int, list[tuple[str, str]]] = {}
+    # Only names leave the database here: an encrypted value is read when it is sent.
+    rows = Secret.objects.filter(connector__in=connectors.values("pk"))
+    for pk, kind, name in rows.values_list("connector_id", "kind", "name"):
+        present.setdefault(pk, []).append((kind, name))
+    found_standings = [standing_of(each, present.get(each.pk, ()), now) for each in found]
+    return sorted(found_standings, key=_app_order)
+
+
+def _app_order(standing: Standing) -> tuple[int, str, str, str]:
+    from connectors.protocol.placements import app_order_key
+
+    connector = standing.connector
+    return app_order_key(standing.placements, connector.name, connector.slug)
+
+
+def connectors_of(workspace: Workspace) -> QuerySet[Connector]:
+    """The workspace's own connectors; personal ones belong to no workspace."""
+    return Connector.objects.filter(workspace=workspace)
+
+
+def connector_of(workspace: Workspace, slug: str) -> Connector:
+    """Raises: Http404 when this workspace has no such connector."""
+    connector = connectors_of(workspace).filter(slug=slug).first()
+    if connector is None:
+        raise Http404
+    return connector
+
+
+def standing_now(connector: Connector, now: datetime) -> Standing:
+    """The standing of one connector."""
+    return standing_of(connector, connector.secrets.values_list("kind", "name"), now)
+
+
+def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Target]:
+    """Where and how to reach those of them that somebody asked for and that miss nothing.
+
+    Two statements. The secrets are decrypted here, as late as possible.
+    """
+    wanted = list(connectors.filter(asked_at__isnull=False).prefetch_related("secrets"))
+    targets = {}
+    for connector in wanted:
+        secrets = list(connector.secrets.all())
+        standing = standing_of(connector, [(each.kind, each.name) for each in secrets], now)
+        if standing.status not in (Status.AT_REST, Status.CONFIGURATION_REQUIRED):
+            targets[connector.pk] = _target_of(connector, secrets)
+    return targets
+
+
+def _target_of(connector: Connector, secrets: list[Secret]) -> Target:
+    values = {(each.kind, each.name): each.value for each in secrets}
+    headers = [(name, value) for (kind, name), value in values.items() if kind == SecretKind.HEADER]
+    bearer = [
+        ("Authorization", f"Bearer {value}")
+        for (kind, _), value in values.items()
+        if kind == SecretKind.BEARER
+    ]
+    url = _VARIABLE.sub(
+        lambda match: quote(values.get((SecretKind.VARIABLE, match[1]), ""), safe=""),
+        connector.url,
+    )
+    is_stdio = connector.transport == Transport.STDIO
+    return Target(
+        connector_id=connector.pk,
+        generation=connector.generation,
+        url="" if is_stdio else url,
+        headers=tuple(headers + bearer),
+        is_personal=connector.is_personal,
+        discovery=connector.discovery,
+        command=tuple(settings.STDIO_SERVERS.get(connector.command, ())) if is_stdio else None,
+    )
+
+
+def is_ready() -> Q:
+    """The facts of a ready connector, as a condition; missing settings are not among them."""
+    return Q(
+        asked_at__isnull=False,
+        connection=Connection.READY,
+        credential_refused_at__isnull=True,
+        sign_in_started_at__isnull=True,
+        sign_in_needed=False,
+    )

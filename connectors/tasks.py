@@ -1,0 +1,86 @@
+"""The worker's share of this app: checks, listings of templates and tools, and forgetting."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from uuid import uuid4
+
+from celery import shared_task
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from connectors.actions import claim_check, give_up_check, record_contact
+from connectors.models import Check, Connector, ToolCall
+from connectors.probe import probe, take_listings
+from connectors.queries import targets_of
+from connectors.runtime import run
+from connectors.sessions import Connected
+from workspaces.models import AuditEntry
+
+
+@shared_task
+def sweep_checks() -> None:
+    """Queue a check for each connector that is due, sooner while its workspace is watched."""
+    now = timezone.now()
+    watched_due = Q(
+        workspace__watched_until__gt=now,
+        connection="ready",
+        checked_at__lt=now - timedelta(seconds=settings.CHECK_WATCHED_SECONDS * 1.2),
+    )
+    free = Q(check_lease_until__isnull=True) | Q(check_lease_until__lt=now)
+    due = Connector.objects.filter(
+        free, Q(check_due_at__lte=now) | watched_due, asked_at__isnull=False
+    )
+    for connector_id in due.values_list("pk", flat=True):
+        check_connector.delay(connector_id)
+
+
+@shared_task
+def check_connector(connector_id: int) -> None:
+    """Look whether a connector's server answers, and store what that says of its connection."""
+    now = timezone.now()
+    connector = claim_check(connector_id, now)
+    if connector is None:
+        return
+    target = targets_of(Connector.objects.filter(pk=connector_id), now).get(connector_id)
+    if target is None:
+        give_up_check(connector)
+        return
+    started = time.monotonic()
+    outcome = run(
+        lambda sessions: probe(sessions, target, settings.CONNECT_SECONDS),
+        settings.CONNECT_SECONDS * 2 + 5,
+    )
+    workspace = connector.workspace
+    watched_until = workspace.watched_until if workspace else None
+    record_contact(
+        connector,
+        outcome,
+        latency_ms=round((time.monotonic() - started) * 1000),
+        is_watched=watched_until is not None and watched_until > now,
+        now=timezone.now(),
+    )
+    if isinstance(outcome, Connected):
+        list_connector.delay(connector_id)
+
+
+@shared_task
+def list_connector(connector_id: int) -> None:
+    """Take the listings of a ready connector's templates and tools when they are due."""
+    take_listings(connector_id, uuid4().hex, timezone.now())
+
+
+@shared_task
+def forget_old() -> None:
+    """Delete traces, checks and audit lines that are past their time, in batches."""
+    now = timezone.now()
+    old = [
+        ToolCall.objects.filter(started_at__lt=now - timedelta(days=settings.TRACE_DAYS)),
+        Check.objects.filter(at__lt=now - timedelta(days=1)),
+        AuditEntry.objects.filter(at__lt=now - timedelta(days=settings.AUDIT_DAYS)),
+    ]
+    for rows in old:
+        while batch := list(rows.values_list("pk", flat=True)[:1000]):
+            rows.model._default_manager.filter(pk__in=batch).delete()

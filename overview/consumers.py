@@ -1,0 +1,90 @@
+"""The websocket of an open page: access, a tick, and "something changed". Never data."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from channels.auth import get_user
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.contrib.auth.models import AnonymousUser
+
+from workspaces.access import is_signed_in, member_of
+from workspaces.actions import keep_watched
+from workspaces.models import User, Workspace
+from workspaces.push import group_of
+
+TICK_SECONDS = 30
+SIGNED_OUT = 4401
+NO_ACCESS = 4403
+
+
+class OverviewConsumer(AsyncJsonWebsocketConsumer):
+    """Serves `/ws/w/<slug>/`.
+
+    Sends `{"type": "panel.changed", "version"}` for each change and `{"type": "tick", "version"}`
+    each 30 s. Closes with 4401 when the session ended and 4403 when the person is no member, which
+    a workspace that does not exist answers too.
+    """
+
+    _group: str | None = None
+    _ticking: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        await self.accept()
+        workspace = await self._workspace()
+        if workspace is None:
+            return
+        self._group = group_of(workspace.pk)
+        await self.channel_layer.group_add(self._group, self.channel_name)
+        await self._send_tick(workspace)
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def disconnect(self, code: int) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self._group is not None:
+            await self.channel_layer.group_discard(self._group, self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Pages have nothing to say; what arrives is ignored, whatever it is."""
+
+    async def panel_changed(self, event: dict[str, Any]) -> None:
+        await self.send_json(event)
+
+    async def access_changed(self, event: dict[str, Any]) -> None:
+        await self._workspace()
+
+    async def _tick(self) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                await asyncio.sleep(TICK_SECONDS)
+                workspace = await self._workspace()
+                if workspace is None:
+                    return
+                await self._send_tick(workspace)
+
+    async def _send_tick(self, workspace: Workspace) -> None:
+        await self.send_json({"type": "tick", "version": workspace.panel_version})
+
+    async def _workspace(self) -> Workspace | None:
+        """The workspace, looked up anew and kept watched; else None, and the socket is closed."""
+        session = self.scope["session"]
+        # The session was read when the socket opened: ask the store whether it still is.
+        if not session.session_key or not await session.aexists(session.session_key):
+            await self.close(code=SIGNED_OUT)
+            return None
+        user = await get_user(self.scope)
+        workspace = await database_sync_to_async(self._watched)(user)
+        if workspace is None:
+            await self.close(code=NO_ACCESS if is_signed_in(user) else SIGNED_OUT)
+        return workspace
+
+    def _watched(self, user: User | AnonymousUser) -> Workspace | None:
+        member = member_of(user, self.scope["url_route"]["kwargs"]["slug"])
+        if member is None:
+            return None
+        keep_watched(member.workspace)
+        return member.workspace

@@ -1,0 +1,45 @@
+"""The worker's share of the overview: find what is due while somebody looks, and read it."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.db.models import Q
+from django.utils import timezone
+
+from connectors.actions import restart_connections
+from connectors.models import Connector
+from overview.counts import due_connectors
+from overview.refresh import refresh
+
+GROUP_SIZE = 50
+"""Connectors read by one task: enough to share its statements, few enough to spread the work."""
+
+
+def queue_reads(workspaces: Q) -> None:
+    """Queue the reads that are due in some workspaces. Queued twice, they are still read once."""
+    due = due_connectors(workspaces, timezone.now())
+    for start in range(0, len(due), GROUP_SIZE):
+        refresh_connectors.delay(due[start : start + GROUP_SIZE])
+
+
+@shared_task
+def sweep_facets() -> None:
+    """Queue what is due in the workspaces that somebody looks at."""
+    queue_reads(Q(workspace__watched_until__gt=timezone.now()))
+
+
+@shared_task
+def refresh_workspace(workspace_id: int) -> None:
+    """Queue what is due in a workspace that somebody has just opened."""
+    queue_reads(Q(workspace_id=workspace_id))
+
+
+@shared_task
+def refresh_connectors(connector_ids: list[int]) -> None:
+    """Read what is due of these connectors; each read carries its own deadline."""
+    refresh(connector_ids)
+
+
+def host_started() -> None:
+    """This process is the whole host and has just started: no connection is known to stand."""
+    restart_connections(Connector.objects.all(), timezone.now())
