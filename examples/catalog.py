@@ -173,7 +173,7 @@ class ExampleServers:
             return {}
         if not isinstance(ports, dict):
             return {}
-        return {slug: port for slug, port in ports.items() if type(port) is int}
+        return {slug: port for slug, port in ports.items() if port in range(1024, 65536)}
 
     def _remember_ports(self, ports: dict[str, int]) -> None:
         (self.directory / "ports.json").write_text(json.dumps(ports, indent=2) + "\n")
@@ -213,7 +213,7 @@ def install_typescript() -> str | None:
 def _is_free(port: int) -> bool:
     try:
         socket.create_server(("127.0.0.1", port)).close()
-    except (OSError, OverflowError):
+    except OSError:
         return False
     return True
 

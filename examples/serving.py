@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import socket
 import sys
 import threading
@@ -12,10 +13,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 
+def _leave(number: int, frame: object) -> None:
+    # An example keeps nothing, so it need not wait for its clients' open streams.
+    os._exit(0)
+
+
 class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: object) -> None:
-        # An example keeps nothing, so it need not wait for its clients' open streams.
-        os._exit(0)
+        _leave(sig, frame)
 
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
@@ -36,6 +41,8 @@ def serve(app: ASGIApp, options: argparse.Namespace) -> None:
     """Serve an app on loopback until SIGTERM or Ctrl-C, and say where once it listens."""
     if options.until_stdin_closes:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)  # For the moment until uvicorn takes them over.
     listener = socket.create_server(("127.0.0.1", options.port))
     port = listener.getsockname()[1]
     # The socket listens already: a request that comes before uvicorn is up waits in its queue.
