@@ -44,9 +44,9 @@ def read(text: Any, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.requirement("F-009")
-@pytest.mark.parametrize("settings", [{}, {"later": [1]}])
-def test_an_object_under_the_identifier_advertises(settings):
-    assert advertises_facets({"resources": {}, "extensions": {FACETS: settings}})
+@pytest.mark.parametrize("offered", [{}, {"later": [1]}])
+def test_an_object_under_the_identifier_advertises(offered):
+    assert advertises_facets({"resources": {}, "extensions": {FACETS: offered}})
 
 
 @pytest.mark.requirement("F-006", "F-008", "F-010")
