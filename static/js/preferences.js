@@ -9,8 +9,8 @@ const Preferences = (() => {
   const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
   const isText = (value) => value === undefined || typeof value === "string";
   const isEntry = (value) =>
-    isObject(value) && isText(value.epoch) && isText(value.status) &&
-    (value.count === undefined || /^\d{1,5000}$/.test(value.count));
+    isObject(value) && [value.epoch, value.status, value.count].every(isText) &&
+    /^\d{1,5000}$/.test(value.count ?? "0");
 
   // --- Rules ------------------------------------------------------------------------------
 
