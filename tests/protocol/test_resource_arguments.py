@@ -144,13 +144,13 @@ def test_strings_come_from_declared_arguments_and_their_arrays_only(arguments, s
 @pytest.mark.requirement("R-039", "R-117")
 def test_strings_stand_in_the_order_of_the_call_and_any_argument_may_declare_them():
     declaration = {"a": CRM, "b": frozenset({"mail"})}
-    arguments = {"b": ["crm://2", "crm://1"], "x": "crm://3", "a": ["crm://1", "mail://1"]}
-    assert strings_of(declaration, arguments) == {
-        "crm://2": False,
-        "crm://1": True,
-        "mail://1": False,
-    }
-    assert list(strings_of(declaration, arguments)) == ["crm://2", "crm://1", "mail://1"]
+    arguments = {"b": ["crm://2", "crm://1", "mail://1"], "x": "crm://3", "a": ["crm://1"]}
+    strings = {"crm://2": False, "crm://1": True, "mail://1": True}
+    assert strings_of(declaration, arguments) == strings
+    assert list(strings_of(declaration, arguments)) == list(strings)
+    turned = {name: arguments[name] for name in ("a", "b")}
+    assert strings_of(declaration, turned) == strings
+    assert list(strings_of(declaration, turned)) == ["crm://1", "crm://2", "mail://1"]
 
 
 @pytest.mark.requirement("R-042")

@@ -142,6 +142,15 @@ def test_a_header_that_cannot_be_sent_is_left_out_with_a_note(header):
     assert [note.startswith("header 1: ") for note in description.notes] == [True]
 
 
+def test_braces_in_a_header_are_a_variable_only_where_one_is_declared():
+    header = {"name": "X", "value": "{a} {b}", "variables": {"b": {}, "unused": {}}}
+    settings = described(server(headers=[header])).settings
+    assert [(setting.kind, setting.name) for setting in settings] == [
+        (HEADER, "X"),
+        (VARIABLE, "b"),
+    ]
+
+
 def test_each_setting_is_asked_for_once():
     description = described(
         server(
