@@ -135,21 +135,43 @@ const isHeld = () =>
   isPressed ||
   (matchMedia("(hover: hover)").matches && slot.querySelector(".attention__list:hover") !== null);
 
-let morphing = null;
-function loadMorph(url) {
-  morphing ??= new Promise((resolve) => {
-    const script = Object.assign(document.createElement("script"), { src: url });
-    script.onload = script.onerror = resolve;
-    document.head.append(script);
-  });
-  return morphing;
+// Make `old` like `fresh`, and keep every node that can stay, with its focus. Children with an id
+// are the same wherever they were; the others are matched by their place.
+function morph(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeType === Node.TEXT_NODE) return (old.data = fresh.data);
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) {
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  const wanted = new Set([...fresh.children].map((child) => child.id));
+  for (const child of [...old.children]) if (!wanted.has(child.id)) child.remove();
+  let at = old.firstChild;
+  for (const node of [...fresh.childNodes]) {
+    const isAlike = at && !at.id && at.nodeName === node.nodeName;
+    const same = node.id ? document.getElementById(node.id) : isAlike ? at : null;
+    // One that moved down is moved alone, not all the others up past it.
+    if (same && at !== same && at?.nextSibling === same) {
+      move(old, at, null);
+      at = same;
+    }
+    if (same !== at || !same) move(old, same ?? node, at);
+    else at = at.nextSibling;
+    if (same) morph(same, node);
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
 }
 
-function morph(old, fresh) {
-  // Without the library (a failed download) the content is right all the same.
-  if (!globalThis.Idiomorph) return old.replaceChildren(...fresh.childNodes);
-  const beforeNodeMorphed = (a, b) => a.tagName !== "LI" || !a.isEqualNode(b);
-  Idiomorph.morph(old, fresh, { callbacks: { beforeNodeMorphed } });
+function move(parent, node, before) {
+  // Where the browser knows it, moveBefore keeps the focus; refocus() gives it back elsewhere.
+  if (parent.moveBefore && node.isConnected) parent.moveBefore(node, before);
+  else parent.insertBefore(node, before);
 }
 
 function putInPlace() {
@@ -157,7 +179,6 @@ function putInPlace() {
   waiting = null;
   const place = focusPlace();
   const bottom = slot.getBoundingClientRect().bottom;
-  Object.assign(slot.dataset, fresh.dataset);
   morph(slot, fresh);
   render();
   refocus(place);
@@ -184,12 +205,11 @@ function release() {
   else putInPlace();
 }
 
-async function update(html) {
+function update(html) {
   const box = document.createElement("template");
   box.innerHTML = html;
   const fresh = box.content.querySelector("#attention-slot");
   if (!fresh) return;
-  await loadMorph(live.dataset.morph);
   tellTimes(fresh);
   Preferences.settle(fresh);
   Preferences.apply(fresh);
@@ -220,7 +240,7 @@ async function fetchPanel() {
   if (response.type === "opaqueredirect" || response.status === 401) return finish(4401);
   if (response.status === 403 || response.status === 404) return finish(4403);
   if (!response.ok) return;
-  await update(await response.text());
+  update(await response.text());
   fetchedAt = Date.now();
   version = Number((waiting ?? slot).dataset.version);
 }

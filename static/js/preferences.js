@@ -59,22 +59,26 @@ const Preferences = (() => {
 
   // --- Store ------------------------------------------------------------------------------
 
-  let unsaved = null; // What storage would not take: it lasts as long as the page.
+  let latest = parse(null);
+  let isStored = true; // False while storage is blocked or full: then the page's own copy holds.
 
   function load() {
     try {
-      return unsaved ?? parse(localStorage.getItem(KEY));
+      const text = localStorage.getItem(KEY);
+      if (isStored) latest = parse(text);
     } catch {
-      return parse(null);
+      // Blocked: what this page knows is all there is.
     }
+    return latest;
   }
 
   function save(preferences) {
+    latest = preferences;
     try {
       localStorage.setItem(KEY, serialise(preferences));
-      unsaved = null;
+      isStored = true;
     } catch {
-      unsaved = preferences;
+      isStored = false;
     }
   }
 
