@@ -1,5 +1,5 @@
-"""The overview as a browser gets it, without a server: the real templates and static files, answered
-inside Chromium under the real content security policy, with a socket that the test holds.
+"""The overview as a browser gets it, without a server: the real templates and static files,
+answered inside Chromium under the real content security policy, with a socket that the test holds.
 
 For what the page itself does. The whole stack is driven by the tests beside that use its server.
 """
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.template.loader import render_to_string
-from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute
+from playwright.sync_api import BrowserContext, Locator, Page, Route, WebSocketRoute
 
 from connectors.protocol.facets import Level
 from connectors.status import Status, label_of, level_of
@@ -75,8 +75,9 @@ class Site:
     context: BrowserContext
     slug: str = "acme"
     user: int = 7
-    panel: Panel = Panel((), checking=0, version=1)
+    panel: Panel = field(default_factory=lambda: Panel((), checking=0, version=1))
     page_context: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
     fragment_status: int = 200
     accepts_sockets: bool = True
     requests: list[str] = field(default_factory=list)
@@ -143,7 +144,8 @@ class Site:
         elif path == f"/w/{self.slug}/":
             self._fulfil(route, self.html("overview/overview.html"), 200)
         else:
-            self._fulfil(route, f"<!doctype html><title>{path}</title>", 200)
+            blank = f"<!doctype html><title>{path}</title>"
+            self._fulfil(route, self.answers.get(path, blank), 200)
 
     def _fulfil(self, route: Route, html: str, status: int) -> None:
         headers = {
@@ -160,3 +162,10 @@ def errors_of(page: Page) -> list[str]:
     page.on("pageerror", complain)
     page.on("console", lambda m: found.append(m.text) if m.type in ("error", "warning") else None)
     return found
+
+
+def box_of(locator: Locator) -> dict[str, float]:
+    """Where it is on the page: x, y, width, height."""
+    found = locator.bounding_box()
+    assert found is not None
+    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from connectors.status import Status
-from tests.browser.site import Site, down, errors_of, facet
+from tests.browser.site import Site, box_of, down, errors_of, facet
 
 pytestmark = pytest.mark.browser
 
@@ -18,25 +18,28 @@ REPLIES = facet("Replies received", 12, "info", app="Outbound", connector=2)
 INVOICES = facet("Invoices to approve", None, app="Books", connector=3)
 
 
-def shown(page):
+def shown(page: Page) -> Locator:
     return page.locator("#attention-list > li .row__link")
 
 
-def hidden(page):
+def hidden(page: Page) -> Locator:
     return page.locator("#attention-hidden > li .row__link")
 
 
-def hide(page, title):
+def hide(page: Page, title: str) -> None:
     # By keyboard: a pointer that stays over the list would hold changes back.
     page.get_by_role("button", name=f"Hide “{title}” until it changes").press("Enter")
 
 
-def focused(page):
-    return page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent")
+def focused(page: Page) -> str:
+    label: str = page.evaluate(
+        "document.activeElement.ariaLabel ?? document.activeElement.textContent"
+    )
+    return label
 
 
 @pytest.mark.requirement("F-090", "F-091", "F-092", "F-097", "F-098", "F-102")
-def test_a_row_says_level_count_and_title_and_is_a_link_only_with_a_page(site, page):
+def test_a_row_says_level_count_and_title_and_is_a_link_only_with_a_page(site, page: Page):
     site.open(page, BLOCKED, facet("Stray", "99999999999999999999", "info", href=None))
     rows = page.locator("#attention-list > li")
     expect(rows.first).to_have_attribute("data-level", "critical")
@@ -52,7 +55,9 @@ def test_a_row_says_level_count_and_title_and_is_a_link_only_with_a_page(site, p
 
 
 @pytest.mark.requirement("F-094", "F-103")
-def test_an_unavailable_row_says_so_without_a_number_and_is_left_out_of_the_summary(site, page):
+def test_an_unavailable_row_says_so_without_a_number_and_is_left_out_of_the_summary(
+    site, page: Page
+):
     site.open(page, BLOCKED, INVOICES, REPLIES)
     row = page.locator("li[data-unavailable]")
     expect(row.locator(".row__text")).to_have_text("Warning: Invoices to approve unavailable")
@@ -62,7 +67,7 @@ def test_an_unavailable_row_says_so_without_a_number_and_is_left_out_of_the_summ
 
 
 @pytest.mark.requirement("F-105", "F-107")
-def test_nothing_to_show_is_no_panel_and_first_readings_are_said_after_a_second(site, page):
+def test_nothing_to_show_is_no_panel_and_first_readings_are_said_after_a_second(site, page: Page):
     site.open(page)
     expect(page.locator("#live")).to_have_text("Live")
     expect(page.locator("#attention")).to_have_count(0)
@@ -73,7 +78,7 @@ def test_nothing_to_show_is_no_panel_and_first_readings_are_said_after_a_second(
     expect(checking).to_be_visible()
 
 
-def test_a_hostile_title_is_text_and_a_right_to_left_one_does_not_move_the_number(site, page):
+def test_a_hostile_title_is_text_and_a_right_to_left_one_does_not_move_the_number(site, page: Page):
     markup = "<img src=x onerror=alert(1)>"
     site.open(
         page,
@@ -83,14 +88,14 @@ def test_a_hostile_title_is_text_and_a_right_to_left_one_does_not_move_the_numbe
     )
     expect(shown(page).first).to_have_text(f"3 {markup}")
     expect(page.locator("#attention img")).to_have_count(0)
-    number, title = (shown(page).nth(1).locator(s).bounding_box() for s in (".row__count", "bdi"))
+    number, title = (box_of(shown(page).nth(1).locator(s)) for s in (".row__count", "bdi"))
     assert number["x"] + number["width"] <= title["x"]
-    assert page.locator("#attention-list > li").last.bounding_box()["height"] < 80
+    assert box_of(page.locator("#attention-list > li").last)["height"] < 80
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.requirement("F-160", "F-161")
-def test_hiding_a_row_sends_nothing_and_lasts_in_this_browser(site, page):
+def test_hiding_a_row_sends_nothing_and_lasts_in_this_browser(site, page: Page):
     site.open(page, BLOCKED, DRAFTS, REPLIES)
     expect(page.locator("#live")).to_have_text("Live")
     asked = len(site.requests)
@@ -106,7 +111,7 @@ def test_hiding_a_row_sends_nothing_and_lasts_in_this_browser(site, page):
 
 
 @pytest.mark.requirement("F-161")
-def test_no_frame_shows_a_hidden_row_while_the_page_loads(site, page):
+def test_no_frame_shows_a_hidden_row_while_the_page_loads(site, page: Page):
     site.open(page, BLOCKED, DRAFTS)
     hide(page, "Tasks blocked")
     page.add_init_script("""
@@ -123,7 +128,7 @@ def test_no_frame_shows_a_hidden_row_while_the_page_loads(site, page):
 
 
 @pytest.mark.requirement("F-177")
-def test_hidden_rows_are_listed_on_demand_and_can_be_shown_again(site, page):
+def test_hidden_rows_are_listed_on_demand_and_can_be_shown_again(site, page: Page):
     site.open(page, BLOCKED, DRAFTS, REPLIES)
     for title in ("Drafts awaiting review", "Replies received"):
         hide(page, title)
@@ -147,16 +152,16 @@ def test_hidden_rows_are_listed_on_demand_and_can_be_shown_again(site, page):
 
 
 @pytest.mark.requirement("F-177")
-def test_a_panel_whose_rows_are_all_hidden_is_one_line_that_has_the_focus(site, page):
+def test_a_panel_whose_rows_are_all_hidden_is_one_line_that_has_the_focus(site, page: Page):
     site.open(page, BLOCKED)
     hide(page, "Tasks blocked")
     assert focused(page) == "Hidden (1) – show"
-    assert page.locator("#attention").bounding_box()["height"] < 60
+    assert box_of(page.locator("#attention"))["height"] < 60
     expect(page).to_have_title("Overview · Acme")
 
 
 @pytest.mark.requirement("F-176", "F-182")
-def test_a_collapsed_panel_stays_so_and_still_says_what_is_in_it(site, page):
+def test_a_collapsed_panel_stays_so_and_still_says_what_is_in_it(site, page: Page):
     site.open(page, BLOCKED, DRAFTS)
     hide(page, "Tasks blocked")
     toggle = page.get_by_role("button", name="Needs attention")
@@ -176,7 +181,7 @@ def test_a_collapsed_panel_stays_so_and_still_says_what_is_in_it(site, page):
 
 @pytest.mark.requirement("F-178")
 @pytest.mark.parametrize("broken", ["getItem", "setItem"])
-def test_without_storage_hiding_and_collapsing_last_as_long_as_the_page(site, page, broken):
+def test_without_storage_hiding_and_collapsing_last_as_long_as_the_page(site, page: Page, broken):
     page.add_init_script(f"Storage.prototype.{broken} = () => {{ throw new Error('blocked'); }}")
     site.open(page, BLOCKED, DRAFTS)
     hide(page, "Tasks blocked")
@@ -191,7 +196,7 @@ def test_without_storage_hiding_and_collapsing_last_as_long_as_the_page(site, pa
 
 
 @pytest.mark.requirement("F-179")
-def test_a_junk_value_in_storage_is_repaired_by_the_next_change(site, page):
+def test_a_junk_value_in_storage_is_repaired_by_the_next_change(site, page: Page):
     site.open(page, BLOCKED, DRAFTS)
     page.evaluate("""localStorage.setItem(Preferences.KEY, '{"hidden":[1],"collapsed":7}')""")
     page.reload()
@@ -202,7 +207,7 @@ def test_a_junk_value_in_storage_is_repaired_by_the_next_change(site, page):
 
 
 @pytest.mark.requirement("F-180")
-def test_a_second_tab_follows(site, page, context):
+def test_a_second_tab_follows(site, page: Page, context):
     site.open(page, BLOCKED, DRAFTS)
     other = context.new_page()
     other_errors = errors_of(other)
@@ -214,7 +219,7 @@ def test_a_second_tab_follows(site, page, context):
 
 
 @pytest.mark.requirement("F-174", "F-175")
-def test_members_and_workspaces_in_one_browser_are_independent(site, page):
+def test_members_and_workspaces_in_one_browser_are_independent(site, page: Page):
     site.open(page, BLOCKED, DRAFTS)
     hide(page, "Tasks blocked")
     site.user = 8
@@ -229,7 +234,7 @@ def test_members_and_workspaces_in_one_browser_are_independent(site, page):
 
 
 @pytest.mark.requirement("F-106")
-def test_a_connector_that_is_not_ready_has_a_row_that_opens_its_page(site, page):
+def test_a_connector_that_is_not_ready_has_a_row_that_opens_its_page(site, page: Page):
     site.open(page, down("Mail", Status.RECONNECTION_NEEDED))
     link = page.get_by_role("link", name="Reconnection needed", exact=True)
     expect(link).to_have_attribute("href", "/w/acme/connectors/mail/")

@@ -6,8 +6,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from playwright.sync_api import Page
 
 from tests.browser.site import ORIGIN
+
+RowData = dict[str, str]
 
 pytestmark = pytest.mark.browser
 
@@ -26,24 +29,27 @@ def rules(site, page):
     return page
 
 
-def counted(count, **changes):
+def counted(count: str, **changes: str) -> RowData:
     return {"key": KEY, "epoch": "1", "level": "warning", "count": count, **changes}
 
 
-def unavailable(**changes):
+def unavailable(**changes: str) -> RowData:
     return {"key": KEY, "epoch": "1", "level": "warning", **changes}
 
 
-def status(value, key="1", **changes):
+def status(value: str, key: str = "1", **changes: str) -> RowData:
     return {"key": key, "epoch": "1", "level": "critical", "status": value, **changes}
 
 
-def kept(rules, entry, *rows, key=KEY, is_complete=True):
+def kept(
+    rules: Page, entry: RowData, *rows: RowData, key: str = KEY, is_complete: bool = True
+) -> RowData | None:
     """What is left of the entry when these rows arrive; None if it is dropped."""
-    return rules.evaluate(RECONCILE, [{key: entry}, rows, is_complete]).get(key)
+    entries: dict[str, RowData] = rules.evaluate(RECONCILE, [{key: entry}, rows, is_complete])
+    return entries.get(key)
 
 
-def seen(count, epoch="1"):
+def seen(count: str, epoch: str = "1") -> RowData:
     return {"count": count, "epoch": epoch}
 
 
