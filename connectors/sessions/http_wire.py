@@ -1,0 +1,338 @@
+"""Streamable HTTP to one endpoint, in both eras.
+
+Source: MCP 2026-07-28 and 2025-11-25, "Transports", "Streamable HTTP".
+No GET stream is ever opened for itself: what it may bring (list_changed) is nothing that the host
+relies on, and servers answer it in every wrong way there is (D2, S17).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpcore2
+import httpx2
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from connectors.sessions import http_rules
+from connectors.sessions.body import bounded, decoded, read, too_large
+from connectors.sessions.event_stream import Event, EventTooLarge, events
+from connectors.sessions.faults import Peer, WireFault, fault, of_transport
+from connectors.sessions.guard import GuardedBackend, IsAllowed
+from connectors.sessions.jsonrpc import Answer, encode
+from connectors.sessions.values import FaultKind, Limits, Target
+from connectors.sessions.wire import (
+    HANDSHAKE,
+    INITIALIZE,
+    LISTEN,
+    Exchange,
+    OnNotification,
+    Wire,
+    id_of,
+    messages_of,
+    result_of,
+)
+
+SESSION_ID = "mcp-session-id"
+VERSION = "mcp-protocol-version"
+RESUME_ATTEMPTS = 2
+RESUME_WAIT_MS = 1000
+MIN_RESUME_WAIT_MS = 100
+MAX_REDIRECT_BYTES = 64 * 1024
+MAX_COOKIES = 20
+
+_CUT = (httpcore2.NetworkError, httpcore2.RemoteProtocolError)
+_BELOW_HTTP = (
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    httpcore2.TimeoutException,
+    httpcore2.UnsupportedProtocol,
+)
+
+
+@functools.cache
+def shared_ssl_context() -> ssl.SSLContext:
+    """One for the process: making one takes 20 to 70 ms."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+class HttpWire(Wire):
+    """Requests to one endpoint, over sockets that no other connection uses."""
+
+    def __init__(self, target: Target, limits: Limits, peer: Peer, is_allowed: IsAllowed) -> None:
+        super().__init__(limits, peer)
+        self._url = http_rules.endpoint_of(target.url)
+        self._headers = http_rules.headers_of(target, self._url)
+        self._is_allowed = is_allowed
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=shared_ssl_context() if self._url.scheme == "https" else None,
+            max_connections=limits.max_concurrent,
+            max_keepalive_connections=limits.max_concurrent,
+            keepalive_expiry=limits.keepalive_seconds,
+            network_backend=GuardedBackend(is_allowed),
+        )
+        self._session_id: str | None = None
+        self._version: str | None = None
+        self._cookies: dict[str, str] = {}
+        self._withdrawals: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        opts: CallOptions,
+        on_notification: OnNotification | None = None,
+    ) -> Answer:
+        exchange, message = self.exchange(method, params, opts, on_notification)
+        headers = self._protocol_headers(method, opts)
+        exchange.had_session = SESSION_ID in headers
+        exchange.is_modern = headers.get(VERSION) in MODERN_PROTOCOL_VERSIONS
+        try:
+            async with self._send("POST", headers, message, method=method) as response:
+                return await self._answer(response, exchange, headers)
+        except asyncio.CancelledError:
+            self._withdraw(exchange)
+            raise
+
+    async def notify(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> None:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+        if params:
+            message["params"] = params
+        with contextlib.suppress(WireFault):  # The next request meets the same fault, and tells.
+            async with self._send("POST", self._protocol_headers(method, opts or {}), message):
+                pass
+
+    async def reply(self, message: dict[str, Any]) -> None:
+        with contextlib.suppress(WireFault):
+            async with self._send("POST", self._protocol_headers("", {}), message):
+                pass
+
+    async def aclose(self) -> None:
+        """End the server's session, if it keeps one, and close the sockets."""
+        for task in self._withdrawals:
+            task.cancel()
+        try:
+            if self._session_id is not None:
+                with contextlib.suppress(WireFault, TimeoutError):
+                    async with (
+                        asyncio.timeout(self.limits.close_seconds),
+                        self._send("DELETE", self._protocol_headers("", {})),
+                    ):
+                        pass
+        finally:
+            self._is_closed = True
+            await self._pool.aclose()
+
+    def _protocol_headers(self, method: str, opts: CallOptions) -> dict[str, str]:
+        """The headers of the era: as stamped by the SDK, or as last stamped."""
+        if method == INITIALIZE:
+            # The probe's revision, and an earlier session, have no say in this handshake.
+            self._version = self._session_id = None
+        headers = {name.lower(): value for name, value in opts.get("headers", {}).items()}
+        self._version = headers.get(VERSION, self._version)
+        if self._version is not None:
+            headers[VERSION] = self._version
+        if self._session_id is not None:
+            headers[SESSION_ID] = self._session_id
+        return headers
+
+    @contextlib.asynccontextmanager
+    async def _send(
+        self,
+        verb: str,
+        headers: Mapping[str, str],
+        message: dict[str, Any] | None = None,
+        *,
+        method: str = "",
+    ) -> AsyncIterator[httpcore2.Response]:
+        """Send one HTTP request, and again to where the same origin redirects it (D12).
+
+        Raises: WireFault when nothing came back, or a redirect that is not followed.
+        """
+        if self._is_closed:
+            raise fault(FaultKind.CLOSED, "The connection was closed.")
+        url = self._url
+        silence = self.limits.silence_seconds if method == LISTEN else None
+        timeout = {"connect": self.limits.connect_seconds, "read": silence}
+        content = _encoded(message)
+        try:
+            for _ in range(self.limits.max_redirects + 1):
+                async with self._pool.stream(
+                    verb,
+                    http_rules.core_url(url),
+                    headers=http_rules.lines({**self._headers, **self._cookie(), **headers}),
+                    content=content,
+                    extensions={"timeout": timeout},
+                ) as response:
+                    self._keep_cookies(response)
+                    location = http_rules.location_of(response)
+                    if location is None:
+                        yield response
+                        return
+                    url = http_rules.followed(response.status, url, location, self._is_allowed)
+                    # Read, so that the socket is free for the next hop.
+                    await read(response, MAX_REDIRECT_BYTES)
+        except _BELOW_HTTP as error:
+            raise WireFault(of_transport(error)) from None
+        raise fault(FaultKind.REDIRECT, "The server redirects in circles.")
+
+    async def _answer(
+        self, response: httpcore2.Response, exchange: Exchange, headers: Mapping[str, str]
+    ) -> Answer:
+        media_type = http_rules.media_type_of(response)
+        if response.status < 300:
+            if exchange.method == INITIALIZE:
+                self._session_id = http_rules.header_of(response, SESSION_ID.encode())
+            if media_type == "text/event-stream":
+                return await self._streamed_answer(response, exchange, headers)
+        raw = await read(response, exchange.max_bytes)
+        if response.status >= 400:
+            raise self._refusal(response, _error_in(raw), exchange)
+        if media_type != "application/json":
+            said = self.peer.text(media_type, 60) or f"HTTP {response.status}"
+            raise fault(FaultKind.PROTOCOL, f"The server answered with {said} instead of JSON.")
+        answer = await self._accept(raw, response, exchange)
+        if answer is None:
+            raise fault(FaultKind.PROTOCOL, "The server answered another request than this one.")
+        return answer
+
+    async def _streamed_answer(
+        self, response: httpcore2.Response, exchange: Exchange, headers: Mapping[str, str]
+    ) -> Answer:
+        """The answer in a stream of events, which a 2025 server may let us resume by GET.
+
+        Source: 2025-11-25, "Resumability and Redelivery".
+        """
+        answer, last = await self._read_events(response, exchange)
+        failures = 0
+        while answer is None:
+            if last.id is None or exchange.is_modern or failures > RESUME_ATTEMPTS:
+                raise fault(FaultKind.CLOSED, "The server ended its answer before the result.")
+            wait_ms = RESUME_WAIT_MS if last.retry_ms is None else last.retry_ms
+            await asyncio.sleep(max(wait_ms, MIN_RESUME_WAIT_MS) / 1000)
+            position = {"last-event-id": last.id.decode("utf-8", "replace")}
+            async with self._send("GET", {**headers, **position}) as more:
+                answer, reached = await self._read_events(more, exchange)
+            failures = failures + 1 if reached.id is None else 0
+            last = last if reached.id is None else reached
+        return answer
+
+    async def _read_events(
+        self, response: httpcore2.Response, exchange: Exchange
+    ) -> tuple[Answer | None, Event]:
+        """Read until the answer or the end; with the last event that can be resumed after."""
+        last = Event(b"")
+        if http_rules.media_type_of(response) != "text/event-stream":
+            return None, last
+        is_endless = exchange.method == LISTEN
+        pieces = decoded(response) if is_endless else bounded(response, exchange.max_bytes)
+        try:
+            async for event in events(_until_cut(pieces), exchange.max_bytes):
+                if event.is_whole and event.id is not None:
+                    last = event
+                if event.name != b"message" or not event.data:
+                    continue
+                try:
+                    answer = await self._accept(event.data, response, exchange)
+                except WireFault:
+                    if event.is_whole:
+                        raise
+                    answer = None  # A fragment of an answer is no answer.
+                if answer is not None:
+                    return answer, last
+        except EventTooLarge:
+            raise too_large(exchange.max_bytes) from None
+        return None, last
+
+    async def _accept(
+        self, raw: bytes, response: httpcore2.Response, exchange: Exchange
+    ) -> Answer | None:
+        """Take the messages of a body or an event; the answer, if it was among them."""
+        messages, body = messages_of(raw)
+        for message in messages:
+            if "method" in message:
+                await self.take(message, exchange)
+            elif _is_answer(message, exchange):
+                try:
+                    return Answer(result_of(message), body.is_suspect, len(raw))
+                except MCPError as error:
+                    raise self._refusal(response, error, exchange) from None
+        return None
+
+    def _refusal(
+        self, response: httpcore2.Response, error: MCPError | None, exchange: Exchange
+    ) -> Exception:
+        refusal = http_rules.refusal_of(response, error, exchange, self.peer)
+        if isinstance(refusal, WireFault) and refusal.fault.kind is FaultKind.SESSION_LOST:
+            self._session_id = None
+        return refusal
+
+    def _withdraw(self, exchange: Exchange) -> None:
+        """Tell a 2025 server that nobody waits any more; to a later one the closed stream says it.
+
+        Source: 2025-11-25, "Cancellation"; a handshake must not be cancelled.
+        """
+        if exchange.is_modern or exchange.method in HANDSHAKE:
+            return
+
+        async def tell() -> None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self.limits.close_seconds):
+                    await self.notify("notifications/cancelled", {"requestId": exchange.id})
+
+        task = asyncio.create_task(tell())
+        self._withdrawals.add(task)
+        task.add_done_callback(self._withdrawals.discard)
+
+    def _cookie(self) -> dict[str, str]:
+        if not self._cookies:
+            return {}
+        return {"cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
+
+    def _keep_cookies(self, response: httpcore2.Response) -> None:
+        """Keep what a sticky load balancer sets, for this endpoint and this connection only."""
+        for key, line in response.headers:
+            if key.lower() == b"set-cookie" and len(self._cookies) < MAX_COOKIES:
+                name, _, value = line.decode("latin-1").partition(";")[0].partition("=")
+                self._cookies[name.strip()] = value.strip()
+
+
+def _encoded(message: dict[str, Any] | None) -> bytes:
+    try:
+        return b"" if message is None else encode(message)
+    except ValueError:
+        raise fault(FaultKind.PROTOCOL, "The request holds what JSON cannot carry.") from None
+
+
+def _error_in(raw: bytes) -> MCPError | None:
+    """The JSON-RPC error in the body of a refusal, if there is one."""
+    try:
+        for message in messages_of(raw)[0]:
+            result_of(message)
+    except MCPError as error:
+        return error
+    except WireFault:
+        pass
+    return None
+
+
+def _is_answer(message: dict[str, Any], exchange: Exchange) -> bool:
+    if message.get("id") is None:
+        return "error" in message  # The server could not even read the id.
+    return id_of(message["id"]) == exchange.id
+
+
+async def _until_cut(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The pieces, with a dropped connection as an ordinary end."""
+    with contextlib.suppress(*_CUT):
+        async for piece in pieces:
+            yield piece
