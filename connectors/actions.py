@@ -6,13 +6,15 @@ import random
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from connectors.models import Check, Connector, Listing, ListingKind, Secret
 from connectors.protocol.facets import advertises_facets
 from connectors.protocol.freshness import retry_delay_seconds
+from connectors.queries import RESERVED_SLUGS
 from connectors.sessions import Connected, Fault, FaultKind
 from connectors.status import Connection
 from workspaces.actions import record_act
@@ -28,8 +30,15 @@ def add_connector(connector: Connector, secrets: list[Secret], *, by: User | Non
 
     Raises: django.core.exceptions.ValidationError, e.g. when the workspace has that slug already.
     """
-    connector.full_clean(exclude=["asked_by", "disconnected_by", "capabilities", "discovery"])
-    connector.save()
+    if connector.slug in RESERVED_SLUGS:
+        raise ValidationError({"slug": f"“{connector.slug}” is the address of another page."})
+    _validate(connector)
+    try:
+        with transaction.atomic():
+            connector.save()
+    except IntegrityError:
+        # Two who add the same one at once both find its slug free.
+        raise ValidationError("This connector has just been added.") from None
     for secret in secrets:
         secret.connector, secret.set_by = connector, by
         secret.save()
@@ -74,6 +83,36 @@ def disconnect_connector(connector: Connector, *, by: User | None) -> None:
 
 
 @transaction.atomic
+def cancel_connector(connector: Connector, *, by: User | None) -> None:
+    """Give up the sign-in or the first attempt that is under way.
+
+    After a sign-in, a connector that worked before keeps being asked for and waits for a person.
+    Otherwise the connector is at rest; one that never worked is so as if nobody had asked.
+    """
+    signing_in = Connector.objects.filter(
+        pk=connector.pk, sign_in_started_at__isnull=False, first_ready_at__isnull=False
+    )
+    is_working = Q(connection=Connection.READY)
+    changed = signing_in.filter(is_working).update(sign_in_started_at=None)
+    changed += signing_in.update(sign_in_started_at=None, sign_in_needed=True)
+    if not changed:
+        at_rest: dict[str, object] = {
+            "asked_at": None,
+            "connection": Connection.IDLE,
+            "check_due_at": None,
+        }
+        if connector.first_ready_at:
+            at_rest |= {"disconnected_at": timezone.now(), "disconnected_by": by}
+        asked = Connector.objects.filter(pk=connector.pk, asked_at__isnull=False)
+        changed = asked.exclude(connection=Connection.READY).update(
+            **_fresh_start(timezone.now()) | at_rest
+        )
+    if changed:
+        _audit(connector, "connection cancelled", by)
+        _panel_of(connector)
+
+
+@transaction.atomic
 def configure_connector(
     connector: Connector, secrets: list[Secret], cleared: list[Secret], *, by: User | None
 ) -> None:
@@ -83,7 +122,7 @@ def configure_connector(
     """
     now = timezone.now()
     before = Connector.objects.get(pk=connector.pk)
-    connector.full_clean(exclude=["asked_by", "disconnected_by", "capabilities", "discovery"])
+    _validate(connector)
     fields = ["name", "url", "transport", "command", "required", "placements"]
     connector.save(update_fields=fields)
     for secret in secrets:
@@ -113,6 +152,15 @@ def remove_connector(connector: Connector, *, by: User | None) -> None:
     _audit(connector, "connector removed", by)
     _panel_of(connector)
     connector.delete()
+
+
+def _validate(connector: Connector) -> None:
+    """Check what people fill in; facts are ours.
+
+    Raises: django.core.exceptions.ValidationError.
+    """
+    filled_in = {"workspace", "owner", "slug", "name", "transport", "url", "command"}
+    connector.full_clean({field.name for field in Connector._meta.fields} - filled_in)
 
 
 def _fresh_start(now: datetime) -> dict[str, object]:

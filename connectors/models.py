@@ -43,7 +43,7 @@ class Connector(models.Model):
     url = models.CharField(max_length=2048, blank=True)
     # stdio: a name out of settings.STDIO_SERVERS, never a command.
     command = models.CharField(max_length=100, blank=True)
-    # Settings that the server declared: [{"kind", "name", "title", "is_secret"}].
+    # Settings that the server declared, as of `connectors.declared`.
     required = models.JSONField(default=list, blank=True)
     placements = models.JSONField(default=list, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

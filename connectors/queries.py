@@ -6,19 +6,26 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from urllib.parse import quote
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.http import Http404
+from django.utils.text import slugify
 
+from connectors.declared import from_json, headers_of, required_keys
 from connectors.models import Connector, Secret, SecretKind, Transport
 from connectors.protocol.placements import Placement, first_route, parse_placements
+from connectors.protocol.server_json import fill
 from connectors.sessions import Target
 from connectors.status import Connection, Facts, Status, label_of, status_of
 from workspaces.models import Workspace
 
-_VARIABLE = re.compile(r"\{([A-Za-z0-9_]+)\}")
+BEARER, HEADER, VARIABLE = SecretKind.BEARER, SecretKind.HEADER, SecretKind.VARIABLE
+
+# An address below the workspace's connectors that is a page of its own.
+RESERVED_SLUGS = frozenset({"add"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +51,7 @@ class Standing:
 
 def required_of(connector: Connector) -> list[tuple[str, str]]:
     """The (kind, name) of each secret without which the connector cannot connect."""
-    declared = [(each["kind"], each["name"]) for each in connector.required]
-    variables = [(str(SecretKind.VARIABLE), name) for name in _VARIABLE.findall(connector.url)]
-    return list(dict.fromkeys([*declared, *variables]))
+    return required_keys(connector.url, from_json(connector.required))
 
 
 def standing_of(
@@ -100,6 +105,15 @@ def connector_of(workspace: Workspace, slug: str) -> Connector:
     return connector
 
 
+def free_slug(workspace: Workspace, name: str) -> str:
+    """A slug for a new connector of that name. Two who ask at once get the same one."""
+    base = slugify(name).replace("_", "-").strip("-")[:36].strip("-") or "connector"
+    base = re.sub("-+", "-", base)
+    taken = {*connectors_of(workspace).values_list("slug", flat=True), *RESERVED_SLUGS}
+    numbered = (f"{base}-{number}" for number in count(2))
+    return base if base not in taken else next(each for each in numbered if each not in taken)
+
+
 def standing_now(connector: Connector, now: datetime) -> Standing:
     """The standing of one connector."""
     return standing_of(connector, connector.secrets.values_list("kind", "name"), now)
@@ -122,22 +136,23 @@ def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Targ
 
 def _target_of(connector: Connector, secrets: list[Secret]) -> Target:
     values = {(each.kind, each.name): each.value for each in secrets}
-    headers = [(name, value) for (kind, name), value in values.items() if kind == SecretKind.HEADER]
-    bearer = [
+    variables = {name: value for (kind, name), value in values.items() if kind == VARIABLE}
+    headers = [(name, value) for (kind, name), value in values.items() if kind == HEADER]
+    headers += [
         ("Authorization", f"Bearer {value}")
         for (kind, _), value in values.items()
-        if kind == SecretKind.BEARER
+        if kind == BEARER
     ]
-    url = _VARIABLE.sub(
-        lambda match: quote(values.get((SecretKind.VARIABLE, match[1]), ""), safe=""),
-        connector.url,
-    )
+    given = {name.lower() for name, _ in headers}
+    composed = headers_of(from_json(connector.required), variables)
+    headers += [(name, value) for name, value in composed if name.lower() not in given]
+    url = fill(connector.url, {name: quote(value, safe="") for name, value in variables.items()})
     is_stdio = connector.transport == Transport.STDIO
     return Target(
         connector_id=connector.pk,
         generation=connector.generation,
         url="" if is_stdio else url,
-        headers=tuple(headers + bearer),
+        headers=tuple(headers),
         is_personal=connector.is_personal,
         discovery=connector.discovery,
         command=tuple(settings.STDIO_SERVERS.get(connector.command, ())) if is_stdio else None,

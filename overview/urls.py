@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from overview import views
+from connectors import urls as connectors_urls
+from overview import connector_pages, views
 
 overview_patterns = (
     [
@@ -17,10 +18,20 @@ overview_patterns = (
     "overview",
 )
 
+# The two pages of connectors that show facets live here: connectors know nothing of the overview.
+connectors_patterns = (
+    [
+        path("connectors/", connector_pages.connectors, name="list"),
+        *connectors_urls.urlpatterns,
+        path("connectors/<slug:connector>/", connector_pages.connector, name="detail"),
+    ],
+    connectors_urls.app_name,
+)
+
 urlpatterns = [
     path("", views.home, name="home"),
     path("w/<slug:slug>/", include(overview_patterns)),
-    path("w/<slug:slug>/connectors/", include("connectors.urls")),
+    path("w/<slug:slug>/", include(connectors_patterns)),
     path("", include("workspaces.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -1,0 +1,86 @@
+"""Connect, reconnect, disconnect, cancel and check: one button each, then back to the connector."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from connectors.actions import (
+    cancel_connector,
+    check_soon,
+    connect_connector,
+    disconnect_connector,
+)
+from connectors.models import Connector
+from connectors.queries import connector_of, standing_now
+from connectors.status import Action, allowed, needs_admin
+from workspaces.access import require_admin, workspace_for
+from workspaces.models import User
+
+
+@dataclass(frozen=True, slots=True)
+class _Act:
+    do: Callable[[Connector, User], None]
+    # What is said afterwards, behind the connector's name.
+    said: str
+
+
+_ACTS = {
+    Action.CONNECT: _Act(lambda each, by: connect_connector(each, by=by), "is connecting."),
+    Action.RECONNECT: _Act(lambda each, by: connect_connector(each, by=by), "is reconnecting."),
+    Action.DISCONNECT: _Act(
+        lambda each, by: disconnect_connector(each, by=by),
+        "is disconnected. Its rows have left the overview.",
+    ),
+    Action.CANCEL: _Act(
+        lambda each, by: cancel_connector(each, by=by), "is no longer being connected."
+    ),
+    Action.CHECK: _Act(lambda each, by: check_soon(each.pk), "is being checked."),
+}
+
+
+@require_POST
+def connect(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    return _act(request, slug, connector, Action.CONNECT)
+
+
+@require_POST
+def reconnect(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    return _act(request, slug, connector, Action.RECONNECT)
+
+
+@require_POST
+def disconnect(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    return _act(request, slug, connector, Action.DISCONNECT)
+
+
+@require_POST
+def cancel(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    return _act(request, slug, connector, Action.CANCEL)
+
+
+@require_POST
+def check(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    return _act(request, slug, connector, Action.CHECK)
+
+
+def _act(request: HttpRequest, slug: str, connector_slug: str, action: Action) -> HttpResponse:
+    access = require_admin if needs_admin(action) else workspace_for
+    member = access(request, slug)
+    connector = connector_of(member.workspace, connector_slug)
+    standing = standing_now(connector, timezone.now())
+    if allowed(standing.status, action):
+        act = _ACTS[action]
+        act.do(connector, member.user)
+        messages.success(request, f"{connector.name} {act.said}")
+    else:
+        # Somebody else, or the same person's first click, was quicker.
+        text = f"Nothing was changed: the status of {connector.name} is now “{standing.label}”."
+        messages.info(request, text)
+    return redirect("connectors:detail", slug, connector_slug)

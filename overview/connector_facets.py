@@ -1,0 +1,71 @@
+"""What the pages of connectors show of facets: counts with their age, or why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count
+
+from connectors.models import Connector, Listing
+from connectors.protocol.facets import Level
+from connectors.protocol.text import flatten, shorten
+from overview.counts import facet_reading, policy
+from overview.models import StoredFacet
+from overview.panel import Reading, reading_of
+from workspaces.models import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class FacetLine:
+    """One facet. reason: why its last read brought no count; empty if it did."""
+
+    title: str
+    level: Level
+    reading: Reading
+    failed_at: datetime | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedLine:
+    """An entry that is marked as a facet and is none."""
+
+    name: str
+    reason: str
+
+
+def facet_lines(connector: Connector, now: datetime) -> list[FacetLine]:
+    """The facets in the server's order, each as the panel takes it now."""
+    return [
+        _line(row, connector.epoch, now)
+        for row in StoredFacet.objects.filter(connector=connector).order_by("position")
+    ]
+
+
+def _line(row: StoredFacet, epoch: int, now: datetime) -> FacetLine:
+    is_current = row.epoch == epoch
+    return FacetLine(
+        title=flatten(row.title),
+        level=Level(row.level),
+        reading=reading_of(facet_reading(row, epoch), now, policy()),
+        failed_at=row.failed_at if is_current else None,
+        reason=row.failure if is_current and row.failed_at else "",
+    )
+
+
+def skipped_lines(listing: Listing | None) -> list[SkippedLine]:
+    """The entries of the last listing that were left out."""
+    skipped = listing.skipped if listing else []
+    return [
+        SkippedLine(
+            shorten(each.get("name") or each.get("uri") or "without a name"), each["reason"]
+        )
+        for each in skipped
+    ]
+
+
+def facet_counts(workspace: Workspace) -> dict[int, int]:
+    """How many facets each connector of a workspace has; one that has none is not in it."""
+    rows = StoredFacet.objects.filter(connector__workspace=workspace).order_by()
+    return dict(rows.values_list("connector_id").annotate(Count("pk")))

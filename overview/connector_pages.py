@@ -1,0 +1,139 @@
+"""The two pages that show connectors and their facets; what changes connectors is in
+`connectors/views/`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import require_safe
+
+from connectors import inspection
+from connectors.inputs import host_of
+from connectors.models import Connector, Listing, ListingKind
+from connectors.queries import Standing, connector_of, connectors_of, standing_now, standings
+from connectors.status import Action, Status, allowed, label_of
+from overview.connector_facets import facet_counts, facet_lines, skipped_lines
+from workspaces.access import Member, workspace_for
+from workspaces.queries import admins_of
+
+# The worst first. What is at rest on purpose needs nobody.
+_WEIGHTS = (
+    Status.FAILED,
+    Status.RECONNECTION_NEEDED,
+    Status.CONFIGURATION_REQUIRED,
+    Status.CONNECTING,
+    Status.STARTING,
+    Status.READY,
+    Status.AT_REST,
+)
+# The one button beside each connector of a list.
+_MAIN_ACTIONS = {
+    Status.RECONNECTION_NEEDED: (Action.RECONNECT, "Reconnect"),
+    Status.CONFIGURATION_REQUIRED: (Action.CONFIGURE, "Configure"),
+    Status.FAILED: (Action.RECONNECT, "Try again"),
+    Status.AT_REST: (Action.CONNECT, "Connect"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A connector in the list."""
+
+    standing: Standing
+    address: str
+    facet_count: int
+    action: Action | None
+    button: str
+
+    @property
+    def connector(self) -> Connector:
+        return self.standing.connector
+
+
+@require_safe
+@cache_control(private=True, no_cache=True)
+def connectors(request: HttpRequest, slug: str) -> HttpResponse:
+    member = workspace_for(request, slug)
+    rows = connectors_of(member.workspace).select_related("disconnected_by")
+    found = standings(rows, timezone.now())
+    chosen, words = request.GET.get("status", ""), request.GET.get("q", "").strip()[:100]
+    found = [each for each in found if words.casefold() in each.connector.name.casefold()]
+    shown = [each for each in found if chosen in ("", each.status.value)]
+    shown.sort(key=lambda each: (_WEIGHTS.index(each.status), each.connector.name.casefold()))
+    counts = facet_counts(member.workspace)
+    context = {
+        "lines": [_line(each, counts) for each in shown],
+        "filters": _filters(found, chosen),
+        "total": len(found),
+        "chosen": chosen,
+        "words": words,
+        "admins": admins_of(member.workspace),
+    }
+    return render(request, "connectors/list.html", context)
+
+
+def _line(standing: Standing, counts: dict[int, int]) -> Line:
+    connector = standing.connector
+    action, button = _MAIN_ACTIONS.get(standing.status, (None, ""))
+    address = connector.command or host_of(connector.url)
+    return Line(standing, address, counts.get(connector.pk, 0), action, button)
+
+
+def _filters(found: list[Standing], chosen: str) -> list[dict[str, Any]]:
+    """The statuses that occur (and the one that is chosen), with how many there are of each."""
+    kinds = [each.status for each in found]
+    return [
+        {"value": status.value, "label": label_of(status), "count": kinds.count(status)}
+        for status in _WEIGHTS
+        if status in kinds or status.value == chosen
+    ]
+
+
+@require_safe
+@cache_control(private=True, no_cache=True)
+def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    member = workspace_for(request, slug)
+    now = timezone.now()
+    found = connector_of(member.workspace, connector)
+    standing = standing_now(found, now)
+    listings = inspection.listings_of(found)
+    context = _facts(found, listings) | _acts(member, standing) | _facets(found, listings, now)
+    return render(request, "connectors/detail.html", {"standing": standing, **context})
+
+
+def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]:
+    templates, tools = listings.get(ListingKind.TEMPLATES), listings.get(ListingKind.TOOLS)
+    return {
+        "connector": connector,
+        "address": connector.command or host_of(connector.url),
+        "last_check": inspection.last_check(connector),
+        "median_latency_ms": inspection.median_latency_ms(connector),
+        "template_listing": templates,
+        "templates": inspection.templates_in(templates),
+        "tool_listing": tools,
+        "tools": inspection.tools_in(tools),
+        "calls": inspection.recent_calls(connector),
+    }
+
+
+def _acts(member: Member, standing: Standing) -> dict[str, Any]:
+    return {
+        "problem": inspection.problem_of(standing),
+        "admins": admins_of(member.workspace),
+        "can": {action.value: allowed(standing.status, action) for action in Action},
+    }
+
+
+def _facets(connector: Connector, listings: dict[str, Listing], now: datetime) -> dict[str, Any]:
+    listing = listings.get(ListingKind.RESOURCES)
+    return {
+        "facet_listing": listing,
+        "facets": facet_lines(connector, now),
+        "skipped": skipped_lines(listing),
+    }
