@@ -40,6 +40,17 @@ def is_signed_in(user: object) -> TypeGuard[User]:
     return isinstance(user, User) and user.is_active
 
 
+def attempted_address(request: HttpRequest, credentials: dict[str, object] | None = None) -> str:
+    """The address that somebody tries to sign in with, for counting wrong passwords.
+
+    One spelling for all that the database finds the same account by, whatever its letter case;
+    else each spelling would have its own ten tries.
+    """
+    given = credentials or request.POST
+    address = given.get("username") or given.get("email") or ""
+    return str(address).strip().upper().lower()
+
+
 def member_of(user: User | AnonymousUser, slug: str) -> Member | None:
     """The person as a member of that workspace, or None: no such workspace, or not theirs."""
     if not is_signed_in(user):

@@ -18,7 +18,7 @@ from workspaces.models import (
     new_token,
 )
 from workspaces.push import access_changed
-from workspaces.queries import digest_of_token
+from workspaces.queries import digest_of_token, person_at, workspaces_of
 
 
 class LastAdmin(Exception):
@@ -46,19 +46,57 @@ def create_workspace(slug: str, name: str, *, admin: User) -> Workspace:
 
 
 @transaction.atomic
+def update_workspace(
+    workspace: Workspace, *, name: str, has_resource_tools: bool, by: User | None
+) -> None:
+    """Rename a workspace and choose whether outside agents are offered the resource tools.
+
+    Raises: django.core.exceptions.ValidationError for a bad name.
+    """
+    was = Workspace.objects.select_for_update().get(pk=workspace.pk)
+    workspace.name, workspace.has_resource_tools = name, has_resource_tools
+    workspace.clean_fields(exclude=["watched_until", "endpoint_used_at"])
+    workspace.save(update_fields=["name", "has_resource_tools"])
+    if was.name != name:
+        record_act(workspace, "workspace renamed", name, by=by)
+    if was.has_resource_tools != has_resource_tools:
+        record_act(workspace, "resource tools", "on" if has_resource_tools else "off", by=by)
+
+
+@transaction.atomic
+def find_or_make_user(email: str, name: str = "") -> tuple[User, bool]:
+    """The person with this address, and whether they had to be made.
+
+    Somebody new has no password; a sign-in link lets them in.
+    Raises: django.core.exceptions.ValidationError for a bad address.
+    """
+    found = person_at(email)
+    if found is not None:
+        return found, False
+    user = User(email=email.strip().lower(), name=name)
+    user.set_unusable_password()
+    user.full_clean(exclude=["password", "last_login"])
+    user.save()
+    return user, True
+
+
+@transaction.atomic
 def set_membership(workspace: Workspace, user: User, role: str, *, by: User | None) -> Membership:
-    """Make somebody a member with this role, or change their role.
+    """Make somebody a member with this role, or change their role. Nothing new is no act.
 
     Raises: LastAdmin when it would leave the workspace without an admin.
     """
     if role != Role.ADMIN:
         _refuse_last_admin(workspace, user)
-    membership, made = Membership.objects.update_or_create(
+    membership, made = Membership.objects.get_or_create(
         workspace=workspace, user=user, defaults={"role": role}
     )
-    verb = "member added" if made else "role changed"
-    record_act(workspace, verb, f"{user.email}: {Role(role).label}", by=by)
-    access_changed(workspace.pk)
+    changed = Membership.objects.filter(pk=membership.pk).exclude(role=role).update(role=role)
+    membership.role = role
+    if made or changed:
+        verb = "member added" if made else "role changed"
+        record_act(workspace, verb, f"{user.email}: {Role(role).label}", by=by)
+        access_changed(workspace.pk)
     return membership
 
 
@@ -76,10 +114,12 @@ def remove_member(workspace: Workspace, user: User, *, by: User | None) -> None:
 
 
 def _refuse_last_admin(workspace: Workspace, user: User) -> None:
-    # The locked rows make two admins who demote each other at once take turns.
+    # The locked rows make two admins who demote each other at once take turns. Somebody who may
+    # no longer sign in is no admin to count on.
     admins = list(
-        Membership.objects.select_for_update()
-        .filter(workspace=workspace, role=Role.ADMIN)
+        Membership.objects.select_for_update(of=("self",))
+        .filter(workspace=workspace, role=Role.ADMIN, user__is_active=True)
+        .order_by("pk")
         .values_list("user_id", flat=True)
     )
     if admins == [user.pk]:
@@ -94,6 +134,7 @@ def create_token(
     *,
     allowed_tools: list[str] | None = None,
     expires_at: datetime | None = None,
+    by_operator: bool = False,
 ) -> tuple[ApiToken, str]:
     """A token for an outside agent of this person. The text is returned once and not kept."""
     text = new_token()
@@ -106,20 +147,34 @@ def create_token(
         allowed_tools=allowed_tools,
         expires_at=expires_at,
     )
-    record_act(workspace, "token made", f"{token.start}… {name}", by=user)
+    subject = f"{token.start}… {name} of {user.email}"
+    record_act(workspace, "token made", subject, by=None if by_operator else user)
     return token, text
 
 
 @transaction.atomic
-def revoke_token(token: ApiToken, *, by: User) -> None:
+def revoke_token(token: ApiToken, *, by: User | None) -> None:
     """Stop a token for good."""
     if revoke_tokens(ApiToken.objects.filter(pk=token.pk)):
-        record_act(token.workspace, "token revoked", f"{token.start}… {token.name}", by=by)
+        subject = f"{token.start}… {token.name} of {token.user.email}"
+        record_act(token.workspace, "token revoked", subject, by=by)
 
 
 def revoke_tokens(tokens: QuerySet[ApiToken]) -> int:
     """Revoke those of a queryset that still live; how many there were."""
     return tokens.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
+
+
+def record_link_use(user: User) -> None:
+    """Somebody came in without their password: each of their workspaces may know."""
+    for workspace in workspaces_of(user):
+        record_act(workspace, "signed in by link", user.email, by=user)
+
+
+def pages_look_again(user: User) -> None:
+    """Make a person's open pages look whether they may stay, because a session or account ended."""
+    for workspace in workspaces_of(user):
+        access_changed(workspace.pk)
 
 
 def keep_watched(workspace: Workspace, *, seconds: int = 75) -> bool:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.db.models import F, Q, QuerySet
 
+from workspaces.access import Member
 from workspaces.models import ApiToken, AuditEntry, Membership, Role, User, Workspace
 
 
@@ -15,11 +16,33 @@ def workspaces_of(user: User) -> QuerySet[Workspace]:
     return Workspace.objects.filter(memberships__user=user).order_by("name", "slug")
 
 
+def memberships_with_workspaces(user: User) -> QuerySet[Membership]:
+    """The person's memberships, by the name of the workspace."""
+    return user.memberships.select_related("workspace").order_by(
+        "workspace__name", "workspace__slug"
+    )
+
+
+def person_at(email: str) -> User | None:
+    """The person with this address, whatever its letter case; also one who may not sign in."""
+    return User.objects.filter(email__iexact=email.strip()).first()
+
+
 def memberships_of(workspace: Workspace) -> QuerySet[Membership]:
     """Admins first, then by name."""
     return workspace.memberships.select_related("user").order_by(
         "role", "user__name", "user__email"
     )
+
+
+def membership_of(workspace: Workspace, user_id: int) -> Membership | None:
+    return memberships_of(workspace).filter(user_id=user_id).first()
+
+
+def is_last_admin(membership: Membership) -> bool:
+    """Whether the workspace would have no admin without this one. For showing, not for deciding:
+    actions decide, under a lock."""
+    return admins_of(membership.workspace) == [membership.user] and membership.role == Role.ADMIN
 
 
 def admins_of(workspace: Workspace) -> list[User]:
@@ -36,9 +59,36 @@ def tokens_of(workspace: Workspace, user: User) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(workspace=workspace, user=user).order_by("-created_at")
 
 
+def tokens_seen_by(member: Member) -> QuerySet[ApiToken]:
+    """Tokens that are not revoked, newest first: a member's own, for an admin everybody's."""
+    tokens = ApiToken.objects.filter(workspace=member.workspace)
+    if not member.is_admin:
+        tokens = tokens.filter(user=member.user)
+    return tokens.filter(revoked_at__isnull=True).select_related("user").order_by("-pk")
+
+
+def token_seen_by(member: Member, token_id: int) -> ApiToken | None:
+    """As `tokens_seen_by`, one of them, and also when it is revoked."""
+    tokens = ApiToken.objects.filter(workspace=member.workspace, pk=token_id)
+    if not member.is_admin:
+        tokens = tokens.filter(user=member.user)
+    return tokens.select_related("user", "workspace").first()
+
+
+def has_token_named(workspace: Workspace, user: User, name: str, now: datetime) -> bool:
+    """Whether the person already has a token of this name here that works."""
+    return (
+        tokens_of(workspace, user)
+        .filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
+        .filter(name=name, revoked_at__isnull=True)
+        .exists()
+    )
+
+
 def audit_of(workspace: Workspace) -> QuerySet[AuditEntry]:
     """Newest first."""
-    return AuditEntry.objects.filter(workspace=workspace).select_related("user").order_by("-at")
+    entries = AuditEntry.objects.filter(workspace=workspace).select_related("user")
+    return entries.order_by("-at", "-pk")
 
 
 def digest_of_token(token: str) -> str:

@@ -1,0 +1,84 @@
+"""Tokens for outside agents, and where those connect."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.html import format_html
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from workspaces.access import Member, workspace_for
+from workspaces.actions import create_token, revoke_token
+from workspaces.forms import TokenForm
+from workspaces.queries import token_seen_by, tokens_seen_by
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def tokens(request: HttpRequest, slug: str) -> HttpResponse:
+    member = workspace_for(request, slug)
+    is_sent = request.method == "POST"
+    form = TokenForm(member, request.POST if is_sent else None)
+    if is_sent and form.is_valid():
+        return _created(request, member, form)
+    context = {
+        "form": form,
+        "tokens": tokens_seen_by(member),
+        "now": timezone.now(),
+        "endpoint": _endpoint(request, member),
+        "example": _client_example(request, member, "YOUR_TOKEN"),
+    }
+    return render(request, "workspaces/tokens.html", context)
+
+
+@sensitive_variables("text")
+def _created(request: HttpRequest, member: Member, form: TokenForm) -> HttpResponse:
+    """Answer the form itself with the token, shown this once.
+
+    A redirect would have to keep the token somewhere, in the session's row or a cookie, and it is
+    never stored. A reload sends the form again, which the name that is now taken refuses.
+    """
+    token, text = create_token(
+        member.workspace,
+        member.user,
+        form.cleaned_data["name"],
+        allowed_tools=form.cleaned_data["tools"],
+        expires_at=form.expires_at(timezone.now()),
+    )
+    context = {"token": token, "text": text, "example": _client_example(request, member, text)}
+    return render(request, "workspaces/token_created.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def revoke(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
+    member = workspace_for(request, slug)
+    token = token_seen_by(member, token_id)
+    if token is None:
+        raise Http404
+    if request.method == "POST":
+        revoke_token(token, by=member.user)
+        messages.success(request, format_html("<bdi>{}</bdi> no longer works.", token.name))
+        return redirect("workspaces:tokens", slug)
+    if token.revoked_at is not None:
+        return redirect("workspaces:tokens", slug)
+    return render(request, "workspaces/revoke_token.html", {"token": token})
+
+
+def _endpoint(request: HttpRequest, member: Member) -> str:
+    return request.build_absolute_uri(f"/mcp/{member.workspace.slug}")
+
+
+def _client_example(request: HttpRequest, member: Member, token: str) -> str:
+    """The file that most MCP clients read, with this workspace in it."""
+    server = {
+        "type": "http",
+        "url": _endpoint(request, member),
+        "headers": {"Authorization": f"Bearer {token}"},
+    }
+    return json.dumps({"mcpServers": {member.workspace.slug: server}}, indent=2)
