@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from connectors.errors import SecretUnreadable
 from connectors.models import Check, Connector, Listing, ListingKind, Secret
 from connectors.protocol.facets import advertises_facets
 from connectors.protocol.freshness import retry_delay_seconds
@@ -152,6 +153,26 @@ def remove_connector(connector: Connector, *, by: User | None) -> None:
     _audit(connector, "connector removed", by)
     _panel_of(connector)
     connector.delete()
+
+
+def rotate_secrets() -> tuple[int, list[str]]:
+    """Encrypt every secret with the first of `settings.SECRETS_KEYS`.
+
+    Returns how many, and in words those that no key can read: they stay as they are.
+    """
+    rotated, unreadable = 0, []
+    for pk in Secret.objects.values_list("pk", flat=True):
+        try:
+            with transaction.atomic():
+                secret = Secret.objects.select_for_update().get(pk=pk)
+                secret.save(update_fields=["value"])
+                rotated += 1
+        except Secret.DoesNotExist:
+            continue  # Cleared meanwhile.
+        except SecretUnreadable:
+            secret = Secret.objects.defer("value").select_related("connector").get(pk=pk)
+            unreadable.append(f"{secret.name} of {secret.connector}")
+    return rotated, unreadable
 
 
 def _validate(connector: Connector) -> None:

@@ -1,4 +1,4 @@
-"""The settings that a server declared, as a connector keeps them. Pure.
+"""What a server.json said of a server, as a connector keeps it: settings and placements. Pure.
 
 `Connector.required` holds them as JSON that we wrote ourselves; a server.json is read by
 `protocol.server_json`.
@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from connectors.protocol.placements import Placement
 from connectors.protocol.server_json import ServerDescription, Setting, SettingKind
 
 _VARIABLE: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
@@ -75,6 +76,18 @@ def as_json(declared: list[Declared]) -> list[dict[str, Any]]:
 def from_json(stored: list[dict[str, Any]]) -> list[Declared]:
     """What `as_json` made; a member that an older version did not write has its default."""
     return [Declared(**{**each, "choices": tuple(each.get("choices", ()))}) for each in stored]
+
+
+def as_entry(placement: Placement) -> dict[str, Any]:
+    """A placement as a connector keeps it, and as a form's row has it."""
+    entry = {
+        "slot": placement.slot,
+        "route": placement.route,
+        "label": placement.label,
+        "icon": placement.icon,
+        "priority": placement.priority,
+    }
+    return {member: value for member, value in entry.items() if value is not None}
 
 
 def variables_in(text: str) -> list[str]:

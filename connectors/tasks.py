@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from uuid import uuid4
 
@@ -11,11 +10,10 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from connectors.actions import claim_check, give_up_check, record_contact
+from connectors.actions import claim_check, give_up_check
+from connectors.checks import look_at
 from connectors.models import Check, Connector, ToolCall
-from connectors.probe import probe, take_listings
-from connectors.queries import targets_of
-from connectors.runtime import run
+from connectors.probe import take_listings
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
 
@@ -44,25 +42,10 @@ def check_connector(connector_id: int) -> None:
     connector = claim_check(connector_id, now)
     if connector is None:
         return
-    target = targets_of(Connector.objects.filter(pk=connector_id), now).get(connector_id)
-    if target is None:
+    outcome = look_at(connector, now)
+    if outcome is None:
         give_up_check(connector)
-        return
-    started = time.monotonic()
-    outcome = run(
-        lambda sessions: probe(sessions, target, settings.CONNECT_SECONDS),
-        settings.CONNECT_SECONDS * 2 + 5,
-    )
-    workspace = connector.workspace
-    watched_until = workspace.watched_until if workspace else None
-    record_contact(
-        connector,
-        outcome,
-        latency_ms=round((time.monotonic() - started) * 1000),
-        is_watched=watched_until is not None and watched_until > now,
-        now=timezone.now(),
-    )
-    if isinstance(outcome, Connected):
+    elif isinstance(outcome, Connected):
         list_connector.delay(connector_id)
 
 

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.declared import Declared, as_json, declared_by, from_json, to_fill_in
+from connectors.declared import Declared, as_entry, as_json, declared_by, from_json, to_fill_in
 from connectors.forms import ConnectorForm, HeaderRows, PlacementRows, SecretsForm
 from connectors.inputs import origin_of
 from connectors.inspection import SecretLine, secret_lines
 from connectors.models import Connector, Secret, SecretKind, Transport
-from connectors.protocol.placements import Placement
 from connectors.protocol.server_json import ServerDescription, parse_server_json
 from workspaces.models import Workspace
 
@@ -163,20 +162,10 @@ def initial_of(description: ServerDescription, text: str) -> dict[str, Any]:
     return {
         "name": description.title,
         "url": description.url,
-        "placements": [_as_entry(each) for each in description.placements],
+        "placements": [as_entry(each) for each in description.placements],
         "server_json": text,
     }
 
 
 def declared_in(description: ServerDescription | None) -> list[Declared]:
     return declared_by(description) if description else []
-
-
-def _as_entry(placement: Placement) -> dict[str, Any]:
-    return {
-        "slot": placement.slot,
-        "route": placement.route or "",
-        "label": placement.label or "",
-        "icon": placement.icon or "",
-        "priority": placement.priority,
-    }
