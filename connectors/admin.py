@@ -9,7 +9,7 @@ from connectors.models import Connector
 
 
 @admin.register(Connector)
-class ConnectorAdmin(admin.ModelAdmin[Connector]):
+class ConnectorAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_display = ("name", "workspace", "owner", "transport", "connection", "checked_at")
     list_filter = ("transport", "connection")
     list_select_related = ("workspace", "owner")
