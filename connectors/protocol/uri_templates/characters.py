@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections import defaultdict
 from typing import Final
 
 UNRESERVED: Final = string.ascii_lowercase + string.digits + string.ascii_uppercase + "-._~"
@@ -29,11 +30,12 @@ UTF8: Final = (
 
 
 def _octet(low: int, high: int, but: bytes) -> str:
-    return (
-        "%(?:"
-        + "|".join(f"{octet:02X}" for octet in range(low, high + 1) if octet not in but)
-        + ")"
-    )
+    seconds: dict[str, str] = defaultdict(str)
+    for octet in range(low, high + 1):
+        if octet not in but:
+            digits = f"{octet:02X}"
+            seconds[digits[0]] += digits[1]
+    return "%(?:" + "|".join(f"{first}[{second}]" for first, second in seconds.items()) + ")"
 
 
 def _character(but: bytes = b"") -> str:

@@ -63,16 +63,7 @@ class _Stage(NamedTuple):
 
 class _Reading(NamedTuple):
     stage: _Stage
-    before: _Reading | None
-    symbol: str
-
-    def uri(self) -> str:
-        symbols = []
-        reading: _Reading | None = self
-        while reading:
-            symbols.append(reading.symbol)
-            reading = reading.before
-        return "".join(reversed(symbols))
+    uri: str
 
 
 def _shared(a: Template, b: Template) -> Iterator[str]:
@@ -86,40 +77,46 @@ def _shared(a: Template, b: Template) -> Iterator[str]:
     if a.anchors or b.anchors:
         ways, special = _WAYS_WITH_SAME_NAMES, automata[0].literals | automata[1].literals
     visits: Counter[_Stage] = Counter()
-    level = [_Reading(_Stage(0, 0, scheme), None, "") for scheme in (1, 0)]
-    while level and visits.total() < MAX_VISITS:
+    left = MAX_VISITS
+    level = [_Reading(_Stage(0, 0, scheme), "") for scheme in (1, 0)]
+    while level:
         longer: list[_Reading] = []
+        seen: set[_Reading] = set()
         for reading in level:  # Grows by what is reached without reading a symbol.
-            if visits[reading.stage] >= ways:
+            if reading in seen or visits[reading.stage] == ways:
                 continue
+            if not left:
+                return
+            left -= 1
+            seen.add(reading)
             visits[reading.stage] += 1
             if reading.stage == (automata[0].end, automata[1].end, 0):
-                yield reading.uri()
+                yield reading.uri
             level += _silent(automata, reading)
             longer += _read_on(automata, reading, special)
         level = longer
 
 
 def _silent(automata: tuple[Automaton, Automaton], reading: _Reading) -> Iterator[_Reading]:
-    a, b, scheme = reading.stage
+    (a, b, scheme), uri = reading
     for label, target in automata[0].arcs(a):
         if not label:
-            yield reading._replace(stage=_Stage(target, b, scheme))
+            yield _Reading(_Stage(target, b, scheme), uri)
     for label, target in automata[1].arcs(b):
         if not label:
-            yield reading._replace(stage=_Stage(a, target, scheme))
+            yield _Reading(_Stage(a, target, scheme), uri)
 
 
 def _read_on(
     automata: tuple[Automaton, Automaton], reading: _Reading, special: int
 ) -> Iterator[_Reading]:
-    a, b, scheme = reading.stage
+    (a, b, scheme), uri = reading
     for label_a, after_a in automata[0].arcs(a):
         for label_b, after_b in automata[1].arcs(b):
             both = label_a & label_b
             if scheme == 2 and both & COLON:
-                yield _Reading(_Stage(after_a, after_b, 0), reading, ":")
+                yield _Reading(_Stage(after_a, after_b, 0), uri + ":")
             if scheme:
                 both = any_case(label_a) & any_case(label_b) & (LOWER if scheme == 1 else IN_SCHEME)
             for symbol in symbols_in(both, special):
-                yield _Reading(_Stage(after_a, after_b, 2 if scheme else 0), reading, symbol)
+                yield _Reading(_Stage(after_a, after_b, 2 if scheme else 0), uri + symbol)

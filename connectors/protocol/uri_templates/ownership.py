@@ -10,11 +10,11 @@ from urllib.parse import quote, unquote
 
 from .characters import PASSED, RESERVED
 from .pieces import Piece, Text
-from .positions import Positions, positions_of
+from .positions import MAX_URI_CHARS, Positions, positions_of
 from .template import Expression, Template, Variable
 
-MAX_WORK: Final = 100_000
-"""How much trying of values for names used twice one answer may cost: some 50 ms, then it stops."""
+MAX_WORK: Final = 1_000_000
+"""How much trying of values for names used twice one answer may cost (`_cost`): some 30 ms."""
 
 _CHARACTER: Final = re.compile(rf"{PASSED}|%[0-9A-Fa-f]{{2}}|.", re.DOTALL)
 _BARE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -52,7 +52,7 @@ def owns(template: Template, uri: str) -> bool:
     than less: a claim too many makes a URI ambiguous, a claim too few hands it to somebody else.
     Source: Resource Arguments, "How the host finds the serving server"; D-R9, D-R10.
     """
-    positions = positions_of(uri)
+    positions = positions_of(uri) if len(uri) <= MAX_URI_CHARS else None
     if (
         positions is None
         or not positions.text.startswith(template.start)
@@ -81,18 +81,18 @@ def _after_expression(expression: Expression, walk: _Walk, none: int) -> int:
     """none: the positions as long as no variable of the expression is defined."""
     uri, operator, some = walk.uri, expression.operator, 0
     for variable in expression.variables:
-        piece = variable.piece
-        if walk.known and (known := walk.known.get(variable.name)):
+        known = walk.known.get(variable.name)
+        if known:
             if known.expanded is None:
                 continue
             if variable.prefix and "," in known.expanded:
                 return 0  # RFC 6570 2.4.1: lists and maps have no prefix.
-            piece = _piece_of_known(variable, known.anchor, known.expanded)
-        starts = uri.after_text(none, operator.first)
-        if some:
-            starts |= uri.after_text(some, operator.separator)
+        starts = uri.after_text(none, operator.first) | uri.after_text(some, operator.separator)
         walk.starts[variable] = starts
-        some |= piece.after(uri, starts)
+        if known:
+            none, some = 0, _known_piece(variable, known).after(uri, starts)
+        else:
+            some |= variable.piece.after(uri, starts)
     return none | some
 
 
@@ -112,7 +112,7 @@ def _agrees(template: Template, walk: _Walk, work: _Work) -> bool:
 
 
 def _cost(template: Template, uri: Positions, value: str | None) -> int:
-    """About the microseconds that a walk with this value takes at the most."""
+    """The operations of a walk with this value at the most, in integers of 64 bytes."""
     per_step = 1 + len(uri.text) // 512
     return template.variable_count * (10 + len(value or "")) * per_step
 
@@ -134,8 +134,9 @@ def _expansions(anchor: Variable, walk: _Walk) -> Iterator[str | None]:
             yield expanded
 
 
-def _piece_of_known(variable: Variable, anchor: Variable, expanded: str) -> Piece:
-    if not anchor.operator.is_reserved:
+def _known_piece(variable: Variable, known: _Known) -> Piece:
+    expanded = known.expanded or ""
+    if not known.anchor.operator.is_reserved:
         if variable.operator.is_reserved:
             expanded = ",".join(_reserved(unquote(item)) for item in expanded.split(","))
         if variable.prefix:

@@ -27,10 +27,15 @@ _ENCODED: Final = ("", "\x81", "\x82", "\x83", "\x84")
 _NEXT_OCTET, _INSIDE, _STRAY_OCTET, _INSIDE_STRAY = "\x90", "\x91", "\x92", "\x93"
 _STARTS: Final = "".join(_ENCODED)
 _OCTETS: Final = _STARTS + _NEXT_OCTET + _STRAY_OCTET
+_BETWEEN: Final = _INSIDE + _INSIDE_STRAY
+_PLAIN: Final = UNRESERVED + _STARTS
+_REST: Final = _NEXT_OCTET + _INSIDE
 
-_STRICT: Final = re.compile(rf"({ENCODED})|%..")
-_LENIENT: Final = re.compile(rf"({PASSED})|%..")
-
+_RAW, _STRICT, _LENIENT = range(3)  # The layers: without codes, for `{id}`, for `{+path}`.
+_TRIPLETS: Final = {
+    _STRICT: re.compile(rf"({ENCODED})|%.."),
+    _LENIENT: re.compile(rf"({PASSED})|%.."),
+}
 
 # Where a character of a value stands, and how many characters of the URI it takes.
 Steps = list[tuple[int, int]]
@@ -43,7 +48,18 @@ class Positions:
     Threads may share one: a set that two of them make is the same set.
     """
 
-    __slots__ = ("_bounds", "_layers", "_runs", "_scheme", "_sets", "_tokens", "end", "text", "uri")
+    __slots__ = (
+        "_bounds",
+        "_has_triplets",
+        "_layers",
+        "_runs",
+        "_scheme",
+        "_sets",
+        "_tokens",
+        "end",
+        "text",
+        "uri",
+    )
 
     def __init__(self, uri: str) -> None:
         scheme = SCHEME.match(uri)
@@ -52,13 +68,14 @@ class Positions:
         self.text = uri[:in_scheme].lower() + uri[in_scheme:]
         self.end = 1 << len(uri)
         self._scheme = (1 << in_scheme) - 1
-        self._layers: dict[re.Pattern[str] | None, bytes] = {None: _reversed(self.text)}
-        self._sets: dict[tuple[re.Pattern[str] | None, str], int] = {}
+        self._layers = {_RAW: _reversed(self.text)}
+        self._sets: dict[tuple[int, str], int] = {}
         self._runs: dict[str, tuple[int, int]] = {}
         # `tokens`: no template splits a triplet. `bounds`: `{id}` splits no character either.
         self._tokens = self._bounds = (self.end << 1) - 1
-        if "%" in uri:
-            self._tokens ^= self._where(_INSIDE + _INSIDE_STRAY)
+        self._has_triplets = "%" in uri
+        if self._has_triplets:
+            self._tokens ^= self._where(_BETWEEN)
             self._bounds = self._tokens ^ self._where(_NEXT_OCTET)
 
     def after_text(self, starts: int, text: str) -> int:
@@ -67,7 +84,7 @@ class Positions:
             return starts << len(text)
         for character in text:
             if not starts:
-                break
+                return 0
             starts = (starts & self._where_literal(character)) << 1
         return starts
 
@@ -75,8 +92,8 @@ class Positions:
         """After any number of unreserved, encoded and `extra` characters."""
         run = self._runs.get(extra)
         if run is None:
-            first = UNRESERVED + extra + _STARTS
-            run = self._where(first), self._where(first + _NEXT_OCTET + _INSIDE)
+            first = self._where(_PLAIN + extra)
+            run = first, first | self._where(_REST) if self._has_triplets else first
             self._runs[extra] = run
         return flood(starts & run[0], run[1]) & self._bounds | starts
 
@@ -126,19 +143,19 @@ class Positions:
         return [step for step in (*single, *longer) if step[0]]
 
     def _where_literal(self, character: str) -> int:
-        found = self._where(character, None)
+        found = self._where(character, _RAW)
         if self._scheme and character.isupper():
-            found |= self._where(character.lower(), None) & self._scheme
+            found |= self._where(character.lower(), _RAW) & self._scheme
         return found
 
-    def _where(self, characters: str, layer: re.Pattern[str] | None = _STRICT) -> int:
-        """Where one of these characters or codes stands, in the URI itself or a layer of it."""
+    def _where(self, characters: str, layer: int = _STRICT) -> int:
+        """Where one of these characters or codes stands in a layer of the URI."""
+        if not self._has_triplets:
+            layer = _RAW
         found = self._sets.get((layer, characters))
         if found is None:
-            if layer and "%" not in self.text:
-                return self._where(characters, None)
-            if layer and layer not in self._layers:
-                self._layers[layer] = _reversed(layer.sub(_coded, self.text))
+            if layer not in self._layers:
+                self._layers[layer] = _reversed(_TRIPLETS[layer].sub(_coded, self.text))
             found = int(b"0" + self._layers[layer].translate(_table(characters)), 2)
             self._sets[layer, characters] = found
         return found
@@ -146,10 +163,11 @@ class Positions:
 
 @lru_cache(maxsize=_CACHED_URIS)
 def positions_of(uri: str) -> Positions | None:
-    """None for text that is no expansion of any template: too long, or with other characters."""
-    if len(uri) > MAX_URI_CHARS or not _POSSIBLE.fullmatch(uri):
-        return None
-    return Positions(uri)
+    """None for text with a character or an escape that no expansion contains.
+
+    uri: at most MAX_URI_CHARS, because the latest ones are kept.
+    """
+    return Positions(uri) if _POSSIBLE.fullmatch(uri) else None
 
 
 def flood(starts: int, through: int) -> int:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -19,11 +19,10 @@ from .pieces import Chain, Choice, Joined, Piece, Text, Value
 
 MAX_TEMPLATE_CHARS: Final = 1_024
 MAX_VARIABLES: Final = 64
-MAX_PREFIX_CHARS: Final = (
-    10_000  # Of all `:n` of one template together: they are counted off one by one.
-)
+MAX_PREFIX_CHARS: Final = 20_000
+"""Of all `:n` of a template together, because they are counted off one by one. One may be 9 999."""
 
-_CACHED_TEMPLATES: Final = 8_192
+_FEW_VARIABLES: Final = 8
 
 _TRIPLET: Final = "%[0-9A-Fa-f]{2}"
 _PLANES: Final = "".join(
@@ -113,13 +112,17 @@ class Template:
     variable_count: int = field(compare=False, repr=False)
 
 
-@lru_cache(maxsize=_CACHED_TEMPLATES)
 def parse(text: str) -> Template:
-    """Read a template.
+    """Read a template; the latest ones are kept, in 64 MiB at the most whatever they are.
 
     Raises: BadTemplate, if it is malformed, longer than MAX_TEMPLATE_CHARS, or has more than
     MAX_VARIABLES variables or MAX_PREFIX_CHARS prefix characters.
     """
+    has_few = text.count("{") + text.count(",") <= _FEW_VARIABLES
+    return _parse_few(text) if has_few else _parse_many(text)
+
+
+def _parse(text: str) -> Template:
     if len(text) > MAX_TEMPLATE_CHARS:
         raise BadTemplate(f"longer than {MAX_TEMPLATE_CHARS} characters")
     parts = _parts(text)
@@ -136,6 +139,10 @@ def parse(text: str) -> Template:
         tail = parts[-1].text if len(parts) > 1 and isinstance(parts[-1], Text) else ""
         del parts[0]
     return Template(text, start, tail, tuple(parts), tuple(_anchors(variables)), len(variables))
+
+
+_parse_few: Final = lru_cache(maxsize=8_192)(_parse)
+_parse_many: Final = lru_cache(maxsize=256)(_parse)
 
 
 def _parts(text: str) -> list[Text | Expression]:
@@ -194,12 +201,21 @@ def _piece_of(variable: Variable) -> Piece:
         return Value(is_reserved=True)
     if not variable.is_exploded:
         return variable.written(Value(extra=","), may_be_empty=True)
-    pair = Chain((Value(), _assigned(operator, Value(), True)))
-    pairs = Joined(pair, operator.separator)
+    pairs = _pairs(operator)
     if not operator.is_named:
         return Choice((Value(extra=operator.separator), pairs))
     item = variable.written(Value(), may_be_empty=True)
     return Choice((Joined(item, operator.separator), pairs))
+
+
+@cache
+def _pairs(operator: Operator) -> Piece:
+    if operator.separator == ".":
+        # Names and values may hold dots as well: then one of those between two "=" separates.
+        between = Joined(Chain((Value(), Text("."), Value())), "=")
+        more = Choice((Text(""), Chain((between, Text("=")))))
+        return Chain((Value(), Text("="), more, Value()))
+    return Joined(Chain((Value(), _assigned(operator, Value(), True))), operator.separator)
 
 
 def _assigned(operator: Operator, value: Piece, may_be_empty: bool) -> Piece:
