@@ -44,7 +44,7 @@ def templates_with_values(draw: st.DrawFn) -> Drawn:
 
 @pytest.mark.requirement("R-077")
 @given(drawn=templates_with_values())
-@settings(deadline=None, max_examples=1_500)
+@settings(deadline=None, max_examples=1_000)
 def test_every_expansion_by_uritemplate_is_owned(drawn: Drawn) -> None:
     template, values = drawn
     uri = uritemplate.expand(template, values)
@@ -55,7 +55,7 @@ def test_every_expansion_by_uritemplate_is_owned(drawn: Drawn) -> None:
 
 
 @given(drawn=templates_with_values(), other=templates_with_values())
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_any_overlap_is_owned_by_both(drawn: Drawn, other: Drawn) -> None:
     a, b = parse(drawn[0]), parse(other[0])
     uri = uritemplate.expand(*drawn)
