@@ -17,6 +17,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import path  # noqa: E402
 
+from connectors.endpoint import McpEndpoint  # noqa: E402
 from connectors.runtime import close_runtime  # noqa: E402
 from overview.consumers import OverviewConsumer  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
@@ -29,12 +30,15 @@ _site = ProtocolTypeRouter(
         ),
     }
 )
+endpoint = McpEndpoint()
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Dispatch by the kind of connection; Channels itself knows nothing of lifespan."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
+    elif endpoint.serves(scope):
+        await endpoint(scope, receive, send)
     else:
         await _site(scope, receive, send)
 
@@ -42,8 +46,10 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 async def _lifespan(receive: Any, send: Any) -> None:
     await receive()
     deliver_on(asyncio.get_running_loop())
+    await endpoint.start()
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    await endpoint.stop()
     deliver_on(None)
     await asyncio.to_thread(close_runtime)
     await send({"type": "lifespan.shutdown.complete"})

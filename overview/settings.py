@@ -9,6 +9,7 @@ The variables are documented in docs/operations.md.
 from __future__ import annotations
 
 import ipaddress
+import os
 import secrets
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import structlog
 from celery.schedules import schedule
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
+
+from overview.logs import without_links
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -153,7 +156,8 @@ else:
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
                 " PRAGMA temp_store=MEMORY;",
             },
-            "TEST": {"NAME": VAR_DIR / "test.sqlite3"},
+            # A file, as in real life: an in-memory database has neither WAL nor a second process.
+            "TEST": {"NAME": VAR_DIR / f"test-{os.getpid()}.sqlite3"},
         }
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -287,6 +291,7 @@ _shared_processors = [
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.ExtraAdder(),
+    without_links,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 structlog.configure(

@@ -35,3 +35,6 @@ urlpatterns = [
     path("", include("workspaces.urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler403 = "workspaces.views.forbidden"
+handler500 = "workspaces.views.server_error"

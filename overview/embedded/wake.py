@@ -12,7 +12,7 @@ from queue import Empty
 from time import monotonic
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, memory, virtual
+from kombu.transport import memory, virtual
 
 
 class _Bell:
@@ -74,6 +74,3 @@ class Transport(memory.Transport):  # type: ignore[misc]
                 if Transport.is_stopping or (left is not None and left <= 0):
                     raise TimeoutError from None
                 bell.wait(seen, left)
-
-
-TRANSPORT_ALIASES["wake"] = "overview.embedded.wake:Transport"

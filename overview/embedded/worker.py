@@ -60,7 +60,7 @@ class EmbeddedCelery:
         self._beat = EmbeddedService(self._app, thread=True, scheduler_cls="celery.beat:Scheduler")
         self._beat.start()
 
-    def stop(self, timeout_seconds: float = 3) -> bool:
+    def stop(self, timeout_seconds: float = 1.5) -> bool:
         """End after the tasks under way; False when one of them did not end in time."""
         if self._beat is not None:
             self._beat.service.stop(wait=False)

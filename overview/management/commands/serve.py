@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 from typing import Any
@@ -53,7 +54,9 @@ class Command(BaseCommand):
         threading.Thread(
             target=self._greet, args=(server, demo, host, port), name="greeting", daemon=True
         ).start()
-        server.run()
+        # uvicorn raises Ctrl-C once more when it has shut down, and exits when it cannot listen.
+        with contextlib.suppress(KeyboardInterrupt, SystemExit):
+            server.run()
         if not server.started:
             raise CommandError(f"The site could not start on {host}:{port}. Is the port in use?")
         # A task that did not end would keep the interpreter alive; its lease expires by itself.

@@ -1,0 +1,99 @@
+"""The websocket of an open page: who gets one, what it says, when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from channels.layers import channel_layers
+from django.conf import settings as django_settings
+from django.db import close_old_connections
+
+from tests.overview.sockets import Socket
+from workspaces.actions import remove_member
+from workspaces.push import deliver_on, panel_changed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_layer(settings):
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    channel_layers.backends.clear()
+    yield
+    deliver_on(None)
+    channel_layers.backends.clear()
+
+
+def session_of(client):
+    return client.cookies[django_settings.SESSION_COOKIE_NAME].value
+
+
+async def in_thread(function, *args, **kwargs):
+    def bracketed():
+        close_old_connections()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return await asyncio.to_thread(bracketed)
+
+
+def test_a_member_hears_that_the_panel_changed_and_nothing_else(acme, bob_client):
+    async def scenario():
+        deliver_on(asyncio.get_running_loop())
+        socket = Socket(session_of(bob_client))
+        assert await socket.open()
+        assert await socket.said() == {"type": "tick", "version": 0}
+        await in_thread(panel_changed, acme.pk)
+        assert await socket.said() == {"type": "panel.changed", "version": 1}
+        await socket.say("not json")
+        await in_thread(panel_changed, acme.pk)
+        assert await socket.said() == {"type": "panel.changed", "version": 2}
+        await socket.close()
+
+    asyncio.run(scenario())
+    acme.refresh_from_db()
+    assert acme.watched_until is not None
+
+
+@pytest.mark.requirement("F-149", "F-150")
+def test_a_stranger_and_a_workspace_that_does_not_exist_close_alike(acme, carol_client):
+    async def scenario(slug):
+        socket = Socket(session_of(carol_client), slug)
+        await socket.open()
+        return await socket.said()
+
+    assert asyncio.run(scenario("acme")) == asyncio.run(scenario("nowhere")) == 4403
+
+
+def test_losing_access_ends_an_open_socket(acme, alice, bob, bob_client):
+    async def scenario():
+        deliver_on(asyncio.get_running_loop())
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        await socket.said()
+        await in_thread(remove_member, acme, bob, by=alice)
+        return await socket.said()
+
+    assert asyncio.run(scenario()) == 4403
+
+
+def test_a_session_that_ended_opens_no_socket(acme, bob_client):
+    session_key = session_of(bob_client)
+    bob_client.logout()
+
+    async def scenario():
+        socket = Socket(session_key)
+        await socket.open()
+        return await socket.said()
+
+    assert asyncio.run(scenario()) == 4401
+
+
+def test_another_origin_gets_no_socket(acme, bob_client):
+    async def scenario():
+        return await Socket(session_of(bob_client), origin="https://evil.example").open()
+
+    assert asyncio.run(scenario()) is False

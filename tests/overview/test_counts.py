@@ -1,0 +1,278 @@
+"""Who reads a count when, and what is kept of it: leases, freshness, and connectors that change."""
+
+from __future__ import annotations
+
+import pytest
+from django.db.models import Q
+
+from connectors.actions import connect_connector, disconnect_connector, remove_connector
+from connectors.models import Connector, Listing
+from connectors.protocol.facets import InvalidRead
+from connectors.sessions import Fault, FaultKind
+from overview import counts
+from overview.models import StoredFacet
+from overview.queries import panel_of
+from overview.reads import CountTaken, ListingTaken
+from tests.overview.factories import NOW, at, entry, listed, make_connector
+
+pytestmark = pytest.mark.django_db
+TIMEOUT = Fault(FaultKind.TIMEOUT, "The server took longer than 5 s.")
+
+
+@pytest.fixture
+def outbound(acme):
+    return make_connector(acme)
+
+
+def list_facets(connector, *entries, now=NOW, fault=None, is_first=True):
+    connector = Connector.objects.get(pk=connector.pk)
+    claimed = counts.claim_listings([connector.pk], owner="lister", now=now)
+    assert claimed == [connector.pk]
+    result = fault or listed(*entries)
+    taken = ListingTaken(connector.pk, result, is_first)
+    asked = {connector.pk: (connector.generation, connector.epoch)}
+    counts.keep([taken], asked, owner="lister", now=now)
+
+
+def free(connector):
+    """Let the lease of a listing's own first reads lapse."""
+    StoredFacet.objects.filter(connector=connector).update(lease_owner="", lease_until=None)
+
+
+def read(connector, outcome, *, name="drafts", now=NOW, owner="reader"):
+    connector = Connector.objects.get(pk=connector.pk)
+    claimed = counts.claim_counts([connector.pk], owner=owner, now=now)
+    assert name in [facet.name for facet in claimed.get(connector.pk, [])]
+    asked = {connector.pk: (connector.generation, connector.epoch)}
+    counts.keep([CountTaken(connector.pk, name, outcome)], asked, owner=owner, now=now)
+
+
+def shown(workspace, now=NOW):
+    workspace.refresh_from_db()
+    return [(row.count, row.title, row.state) for row in panel_of(workspace, now).rows]
+
+
+DRAFTS = "Drafts awaiting review"
+
+
+@pytest.fixture
+def counted(outbound):
+    """Outbound, with one facet that counted 3 at NOW."""
+    list_facets(outbound, entry())
+    free(outbound)
+    read(outbound, 3)
+    return outbound
+
+
+def is_due(connector, now):
+    return bool(counts.claim_counts([connector.pk], owner="probe", now=now))
+
+
+@pytest.mark.requirement("F-110", "F-111")
+def test_a_count_is_read_again_at_sixty_seconds_and_not_before(counted):
+    assert not is_due(counted, at(59.999))
+    assert is_due(counted, at(60))
+
+
+@pytest.mark.requirement("F-112", "F-117", "F-059")
+def test_a_read_under_way_is_shared_until_its_lease_expires(counted):
+    assert is_due(counted, at(61))
+    assert not is_due(counted, at(62))
+    assert not is_due(counted, at(80))
+
+
+@pytest.mark.requirement("F-118")
+def test_the_lease_of_a_reader_that_died_expires(counted):
+    assert is_due(counted, at(61))
+    assert is_due(counted, at(91))
+
+
+@pytest.mark.requirement("F-114", "F-119")
+def test_a_background_read_that_succeeds_replaces_the_count_and_says_so(counted, acme):
+    acme.refresh_from_db()
+    before = acme.panel_version
+    read(counted, 5, now=at(61))
+    assert shown(acme, at(61)) == [("5", DRAFTS, "ok")]
+    assert acme.panel_version == before + 1
+    read(counted, 0, now=at(122))
+    assert shown(acme, at(122)) == []
+    assert acme.panel_version == before + 2
+
+
+def test_a_read_that_changes_nothing_on_the_page_pushes_nothing(counted, acme):
+    acme.refresh_from_db()
+    before = acme.panel_version
+    read(counted, 3, now=at(61))
+    acme.refresh_from_db()
+    assert acme.panel_version == before
+
+
+@pytest.mark.requirement("F-115", "F-116", "F-120", "F-094")
+def test_a_failed_read_shows_only_when_the_count_is_past_ten_minutes(counted, acme):
+    read(counted, TIMEOUT, now=at(120))
+    assert shown(acme, at(121)) == [("3", DRAFTS, "ok")]
+    assert not is_due(counted, at(134))
+    read(counted, InvalidRead.NOT_A_COUNT, now=at(599))
+    assert shown(acme, at(600)) == [("3", DRAFTS, "ok")]
+    read(counted, TIMEOUT, now=at(615))
+    assert shown(acme, at(615)) == [(None, DRAFTS, "unavailable")]
+    read(counted, 4, now=at(640))
+    assert shown(acme, at(640)) == [("4", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-113")
+def test_a_count_past_ten_minutes_is_neither_shown_nor_called_unavailable_before_a_read(
+    counted, acme
+):
+    assert shown(acme, at(601)) == []
+    assert panel_of(acme, at(601)).checking == 1
+    assert is_due(counted, at(601))
+
+
+@pytest.mark.requirement("F-133")
+def test_a_late_answer_never_overwrites_a_newer_count(counted, acme):
+    asked = {counted.pk: (counted.generation, counted.epoch)}
+    assert counts.claim_counts([counted.pk], owner="slow", now=at(61))
+    read(counted, 7, now=at(100), owner="next")
+    counts.keep([CountTaken(counted.pk, "drafts", 6)], asked, owner="slow", now=at(101))
+    assert shown(acme, at(101)) == [("7", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-147", "F-148")
+@pytest.mark.parametrize("change", [disconnect_connector, connect_connector, remove_connector])
+def test_an_answer_of_a_connector_that_changed_meanwhile_is_dropped(counted, acme, change):
+    asked = {counted.pk: (counted.generation, counted.epoch)}
+    assert counts.claim_counts([counted.pk], owner="reader", now=at(61))
+    pk = counted.pk
+    change(counted, by=None)
+    counts.keep([CountTaken(pk, "drafts", 9)], asked, owner="reader", now=at(62))
+    assert not StoredFacet.objects.filter(count="9").exists()
+
+
+@pytest.mark.requirement("F-145", "F-146")
+def test_a_count_does_not_outlive_the_status_under_which_it_was_read(counted, acme):
+    connectors = Connector.objects.filter(pk=counted.pk)
+    connectors.update(connection="failed", epoch=2)
+    assert [(row.title, row.state) for row in panel_of(acme, at(5)).rows] == [("Failed", "failed")]
+    connectors.update(connection="ready")
+    assert shown(acme, at(10)) == []
+    assert is_due(counted, at(10))
+
+
+@pytest.mark.requirement("F-148")
+def test_a_connector_installed_again_under_the_same_name_starts_without_a_count(counted, acme):
+    remove_connector(counted, by=None)
+    again = make_connector(acme)
+    list_facets(again, entry(), now=at(30))
+    assert shown(acme, at(30)) == []
+
+
+@pytest.mark.requirement("F-050", "F-051", "F-060")
+def test_a_listing_is_taken_again_at_five_minutes_and_not_before(outbound):
+    list_facets(outbound, entry())
+    assert counts.claim_listings([outbound.pk], owner="a", now=at(299.999)) == []
+    assert counts.claim_listings([outbound.pk], owner="a", now=at(300)) == [outbound.pk]
+    assert counts.claim_listings([outbound.pk], owner="b", now=at(300)) == []
+
+
+@pytest.mark.requirement("F-038", "F-056")
+def test_a_listing_that_fails_leaves_the_earlier_one_in_use_and_is_retried_after_a_minute(
+    counted, acme
+):
+    list_facets(counted, now=at(300), fault=TIMEOUT)
+    assert shown(acme, at(301)) == [("3", DRAFTS, "ok")]
+    assert is_due(counted, at(301))
+    assert counts.claim_listings([counted.pk], owner="a", now=at(359)) == []
+    assert counts.claim_listings([counted.pk], owner="a", now=at(360)) == [counted.pk]
+
+
+@pytest.mark.requirement("F-057")
+def test_a_first_listing_that_fails_gives_no_rows_and_is_not_waited_for(outbound, acme):
+    list_facets(outbound, fault=TIMEOUT)
+    panel = panel_of(acme, at(1))
+    assert panel.is_empty
+    assert panel.checking == 0
+    assert Listing.objects.get(connector=outbound, kind="resources").failure == TIMEOUT.message
+
+
+@pytest.mark.requirement("F-052", "F-053", "F-054")
+def test_a_new_listing_adds_changes_and_removes_facets_and_keeps_counts_by_name(counted, acme):
+    list_facets(
+        counted,
+        entry("tasks", title="Tasks blocked"),
+        entry(title="Drafts to review", _meta={"ai.nimblebrain/facets": {"level": "info"}}),
+        now=at(300),
+    )
+    assert shown(acme, at(301)) == [("3", "Drafts to review", "ok")]
+    free(counted)
+    read(counted, 2, name="tasks", now=at(302))
+    assert shown(acme, at(302)) == [("2", "Tasks blocked", "ok"), ("3", "Drafts to review", "ok")]
+    list_facets(counted, entry("tasks", title="Tasks blocked"), now=at(600))
+    assert shown(acme, at(600)) == [("2", "Tasks blocked", "ok")]
+
+
+@pytest.mark.requirement("F-055")
+def test_a_facet_that_moves_keeps_its_count_and_is_read_at_its_new_uri(counted, acme):
+    list_facets(counted, entry(uri="acme://moved"), now=at(300))
+    assert shown(acme, at(301)) == [("3", DRAFTS, "ok")]
+    claimed = counts.claim_counts([counted.pk], owner="reader", now=at(301))
+    assert [facet.uri for facet in claimed[counted.pk]] == ["acme://moved"]
+
+
+@pytest.mark.requirement("F-033")
+def test_two_names_with_one_uri_are_two_counts(outbound, acme):
+    list_facets(outbound, entry("a", uri="acme://x"), entry("b", uri="acme://x"))
+    free(outbound)
+    asked = {outbound.pk: (outbound.generation, outbound.epoch)}
+    counts.claim_counts([outbound.pk], owner="reader", now=NOW)
+    taken = [CountTaken(outbound.pk, "a", 1), CountTaken(outbound.pk, "b", 2)]
+    counts.keep(taken, asked, owner="reader", now=NOW)
+    assert [count for count, _, _ in shown(acme)] == ["1", "2"]
+
+
+@pytest.mark.requirement("F-034", "F-123", "F-149")
+def test_the_same_server_in_two_workspaces_counts_apart(acme, other):
+    ours, theirs = make_connector(acme), make_connector(other)
+    for connector, count in ((ours, 1), (theirs, 2)):
+        list_facets(connector, entry())
+        free(connector)
+        read(connector, count)
+    assert shown(acme) == [("1", DRAFTS, "ok")]
+    assert shown(other) == [("2", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-073", "F-122")
+def test_any_count_and_any_name_can_be_kept(outbound, acme):
+    names = ["x" * 10_000, "a:b/c\0d", "Entwürfe 📬"]
+    list_facets(outbound, *(entry(name, title="T", uri="acme://x\0") for name in names))
+    free(outbound)
+    counts.claim_counts([outbound.pk], owner="reader", now=NOW)
+    asked = {outbound.pk: (outbound.generation, outbound.epoch)}
+    taken = [CountTaken(outbound.pk, name, 10**20 + 1) for name in names]
+    counts.keep(taken, asked, owner="reader", now=NOW)
+    assert shown(acme) == [("100000000000000000001", "T", "ok")] * 3
+
+
+@pytest.mark.requirement("F-007", "F-010", "F-013", "F-140", "F-144")
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"advertises_facets": False},
+        {"asked_at": None},
+        {"connection": "failed"},
+        {"connection": "starting"},
+        {"credential_refused_at": NOW},
+        {"sign_in_needed": True},
+    ],
+)
+def test_nothing_is_listed_or_read_of_a_connector_that_is_not_ready_or_does_not_advertise(
+    acme, facts
+):
+    make_connector(acme, **facts)
+    assert counts.due_connectors(Q(), NOW) == []
+
+
+@pytest.mark.requirement("F-013")
+def test_nothing_is_listed_or_read_of_a_personal_connector(acme, alice):
+    make_connector(None, owner=alice)
+    assert counts.due_connectors(Q(), NOW) == []

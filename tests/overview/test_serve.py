@@ -1,0 +1,81 @@
+"""`manage.py serve`: one process, a greeting, a demo that counts, and a clean end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+from http.cookiejar import CookieJar
+
+import pytest
+
+from tests.hosts import Host
+
+WAIT_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    host = Host(tmp_path_factory.mktemp("var"))
+    host.link = host.start()
+    yield host
+    if host.process.poll() is None:
+        host.stop()
+
+
+def browser():
+    return urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+
+
+def rows_when(opener, url, is_there):
+    """The overview's rows, as soon as they are as expected."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:
+        rows = json.load(opener.open(url, timeout=10))["rows"]
+        if is_there(rows):
+            return rows
+        assert time.monotonic() < deadline, rows
+        time.sleep(0.2)
+
+
+def test_the_printed_link_signs_in_once_and_leads_to_an_overview_that_counts(host):
+    opener = browser()
+    page = opener.open(host.link, timeout=10)
+    assert page.url == f"http://127.0.0.1:{host.port}/w/demo/"
+    data = f"http://127.0.0.1:{host.port}/w/demo/attention.json"
+    rows = rows_when(opener, data, lambda rows: {"CRM", "Outbound"} <= {row["app"] for row in rows})
+    assert all(row["count"].isdigit() for row in rows if row["state"] == "ok")
+    with pytest.raises(urllib.error.HTTPError, match="410"):
+        browser().open(host.link, timeout=10)
+
+
+def test_a_second_start_keeps_the_data_and_ctrl_c_leaves_no_process_within_five_seconds(host):
+    host.manage("member", "add", "demo", "dan@example.com", "--role", "member")
+    assert host.stop() < 5
+    assert host.group_is_gone()
+    host.start()
+    assert "dan@example.com" in host.manage("member", "list", "demo")
+    assert host.stop() < 5
+    assert host.group_is_gone()
+
+
+def test_without_the_demo_there_is_no_workspace_and_no_example_server(tmp_path):
+    host = Host(tmp_path, DEMO="0")
+    try:
+        assert host.start() == f"http://127.0.0.1:{host.port}/"
+        assert "demo" not in host.manage("workspace", "list")
+        assert not (tmp_path / "examples").exists()
+    finally:
+        host.stop()
+
+
+def test_a_port_in_use_is_said_in_words(host, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        other = Host(tmp_path, port=taken.getsockname()[1], DEMO="0")
+        try:
+            with pytest.raises(AssertionError, match="port"):
+                other.start()
+        finally:
+            other.stop()
