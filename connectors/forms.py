@@ -140,18 +140,35 @@ def _key(line: SecretLine) -> str:
 
 def _secret_field(line: SecretLine) -> forms.Field:
     declared = line.declared
-    label = declared.title or declared.name
+    label, hint = declared.title or declared.name, _hint_of(line)
     if declared.choices:
         choices = [("", "–"), *((each, each) for each in declared.choices)]
         return forms.ChoiceField(
-            label=label, required=False, choices=choices, initial=declared.default
+            label=label,
+            help_text=hint,
+            required=False,
+            choices=choices,
+            initial=declared.default,
         )
     if declared.is_secret:
         # A password field gives nothing back, whatever was posted.
-        return forms.CharField(label=label, required=False, widget=forms.PasswordInput(PASSWORD))
+        widget: forms.TextInput = forms.PasswordInput(PASSWORD)
+        return forms.CharField(label=label, help_text=hint, required=False, widget=widget)
     return forms.CharField(
-        label=label, required=False, initial=declared.default, widget=forms.TextInput(PLAIN)
+        label=label,
+        help_text=hint,
+        required=False,
+        initial=declared.default,
+        widget=forms.TextInput(PLAIN),
     )
+
+
+def _hint_of(line: SecretLine) -> str:
+    if line.stored is None:
+        return "Required to connect." if line.is_required else ""
+    by = f" by {line.stored.set_by}" if line.stored.set_by else ""
+    at = line.stored.set_at
+    return f"Set {at.day} {at:%B %Y}{by}. Leave it empty to keep it."
 
 
 class HeaderForm(forms.Form):
