@@ -60,7 +60,9 @@ def member_of(user: User | AnonymousUser, slug: str) -> Member | None:
         .filter(user=user, workspace__slug=slug)
         .first()
     )
-    return membership and Member(user, membership.workspace, membership.role)
+    if membership is None:
+        return None
+    return Member(user, membership.workspace, membership.role)
 
 
 def workspace_for(request: HttpRequest, slug: str) -> Member:

@@ -16,6 +16,16 @@ def workspaces_of(user: User) -> QuerySet[Workspace]:
     return Workspace.objects.filter(memberships__user=user).order_by("name", "slug")
 
 
+def all_workspaces() -> QuerySet[Workspace]:
+    """For the operator only: every workspace, by its slug."""
+    return Workspace.objects.order_by("slug")
+
+
+def workspace_at(slug: str) -> Workspace | None:
+    """For the operator only: pages and clients go through `workspaces.access`."""
+    return Workspace.objects.filter(slug=slug).first()
+
+
 def memberships_with_workspaces(user: User) -> QuerySet[Membership]:
     """The person's memberships, by the name of the workspace."""
     return user.memberships.select_related("workspace").order_by(
@@ -59,20 +69,16 @@ def tokens_of(workspace: Workspace, user: User) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(workspace=workspace, user=user).order_by("-created_at")
 
 
+def tokens_in(workspace: Workspace) -> QuerySet[ApiToken]:
+    """Everybody's tokens that are not revoked, newest first."""
+    tokens = ApiToken.objects.filter(workspace=workspace, revoked_at__isnull=True)
+    return tokens.select_related("user", "workspace").order_by("-pk")
+
+
 def tokens_seen_by(member: Member) -> QuerySet[ApiToken]:
     """Tokens that are not revoked, newest first: a member's own, for an admin everybody's."""
-    tokens = ApiToken.objects.filter(workspace=member.workspace)
-    if not member.is_admin:
-        tokens = tokens.filter(user=member.user)
-    return tokens.filter(revoked_at__isnull=True).select_related("user").order_by("-pk")
-
-
-def token_seen_by(member: Member, token_id: int) -> ApiToken | None:
-    """As `tokens_seen_by`, one of them, and also when it is revoked."""
-    tokens = ApiToken.objects.filter(workspace=member.workspace, pk=token_id)
-    if not member.is_admin:
-        tokens = tokens.filter(user=member.user)
-    return tokens.select_related("user", "workspace").first()
+    tokens = tokens_in(member.workspace)
+    return tokens if member.is_admin else tokens.filter(user=member.user)
 
 
 def has_token_named(workspace: Workspace, user: User, name: str, now: datetime) -> bool:

@@ -31,7 +31,7 @@ class _Generator(PasswordResetTokenGenerator):
             return False
         assert token is not None
         made_at = int(token.partition("-")[0], 36)
-        age_seconds = self._num_seconds(self._now()) - made_at  # type: ignore[attr-defined]
+        age_seconds = self._num_seconds(self._now()) - made_at
         return bool(age_seconds <= settings.SIGN_IN_LINK_SECONDS)
 
 

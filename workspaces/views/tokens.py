@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from workspaces.access import Member, workspace_for
 from workspaces.actions import create_token, revoke_token
 from workspaces.forms import TokenForm
-from workspaces.queries import token_seen_by, tokens_seen_by
+from workspaces.queries import tokens_seen_by
 
 
 @never_cache
@@ -57,15 +57,16 @@ def _created(request: HttpRequest, member: Member, form: TokenForm) -> HttpRespo
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, slug: str, token_id: int) -> HttpResponse:
+    """A page that says what stops, and the act itself. Sent twice, the second changes nothing."""
     member = workspace_for(request, slug)
-    token = token_seen_by(member, token_id)
+    token = tokens_seen_by(member).filter(pk=token_id).first()
     if token is None:
-        raise Http404
+        if request.method != "POST":
+            raise Http404
+        return redirect("workspaces:tokens", slug)
     if request.method == "POST":
         revoke_token(token, by=member.user)
         messages.success(request, format_html("<bdi>{}</bdi> no longer works.", token.name))
-        return redirect("workspaces:tokens", slug)
-    if token.revoked_at is not None:
         return redirect("workspaces:tokens", slug)
     return render(request, "workspaces/revoke_token.html", {"token": token})
 
