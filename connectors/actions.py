@@ -12,7 +12,17 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from connectors.errors import SecretUnreadable
-from connectors.models import Check, Connector, Listing, ListingKind, Secret
+from connectors.fields import EncryptedField
+from connectors.models import (
+    Check,
+    Connector,
+    Listing,
+    ListingKind,
+    OAuthGrant,
+    PendingSignIn,
+    Secret,
+    SecretKind,
+)
 from connectors.protocol.facets import advertises_facets
 from connectors.protocol.freshness import retry_delay_seconds
 from connectors.queries import RESERVED_SLUGS
@@ -46,7 +56,7 @@ def add_connector(connector: Connector, secrets: list[Secret], *, by: User | Non
     Listing.objects.bulk_create(
         Listing(connector=connector, kind=kind) for kind in ListingKind.values
     )
-    _audit(connector, "connector added", by)
+    audit(connector, "connector added", by)
     return connector
 
 
@@ -59,10 +69,10 @@ def connect_connector(connector: Connector, *, by: User | None) -> None:
         asked_by=by,
         disconnected_at=None,
         disconnected_by=None,
-        **_fresh_start(now),
+        **fresh_start(now),
     )
-    _audit(connector, "connector connected", by)
-    _panel_of(connector)
+    audit(connector, "connector connected", by)
+    panel_of(connector)
     check_soon(connector.pk)
 
 
@@ -75,12 +85,12 @@ def disconnect_connector(connector: Connector, *, by: User | None) -> None:
         asked_at=None,
         disconnected_at=now,
         disconnected_by=by,
-        **_fresh_start(now) | {"connection": Connection.IDLE, "check_due_at": None},
+        **fresh_start(now) | {"connection": Connection.IDLE, "check_due_at": None},
     )
     if changed != 1:
         return  # Already at rest: another request got there first.
-    _audit(connector, "connector disconnected", by)
-    _panel_of(connector)
+    audit(connector, "connector disconnected", by)
+    panel_of(connector)
 
 
 @transaction.atomic
@@ -90,6 +100,7 @@ def cancel_connector(connector: Connector, *, by: User | None) -> None:
     After a sign-in, a connector that worked before keeps being asked for and waits for a person.
     Otherwise the connector is at rest; one that never worked is so as if nobody had asked.
     """
+    PendingSignIn.objects.filter(connector=connector).delete()
     signing_in = Connector.objects.filter(
         pk=connector.pk, sign_in_started_at__isnull=False, first_ready_at__isnull=False
     )
@@ -106,11 +117,11 @@ def cancel_connector(connector: Connector, *, by: User | None) -> None:
             at_rest |= {"disconnected_at": timezone.now(), "disconnected_by": by}
         asked = Connector.objects.filter(pk=connector.pk, asked_at__isnull=False)
         changed = asked.exclude(connection=Connection.READY).update(
-            **_fresh_start(timezone.now()) | at_rest
+            **fresh_start(timezone.now()) | at_rest
         )
     if changed:
-        _audit(connector, "connection cancelled", by)
-        _panel_of(connector)
+        audit(connector, "connection cancelled", by)
+        panel_of(connector)
 
 
 @transaction.atomic
@@ -120,6 +131,8 @@ def configure_connector(
     """Store what an admin changed. A new address or secret is a new generation of the connection.
 
     secrets: new values; one of the same kind and name is replaced. cleared: removed.
+    What was given by signing in to another address or client is forgotten, and gives way to a
+    token or header that says the same.
     """
     now = timezone.now()
     before = Connector.objects.get(pk=connector.pk)
@@ -138,40 +151,49 @@ def configure_connector(
     reached = ["url", "transport", "command"]
     is_moved = any(getattr(before, each) != getattr(connector, each) for each in reached)
     if secrets or cleared or is_moved:
-        changes = _fresh_start(now)
+        if is_moved or any(map(_replaces_sign_in, [*secrets, *cleared])):
+            OAuthGrant.objects.filter(connector=connector).delete()
+        changes = fresh_start(now)
         if connector.asked_at is None:
             changes |= {"connection": Connection.IDLE, "check_due_at": None}
         Connector.objects.filter(pk=connector.pk).update(**changes)
         check_soon(connector.pk)
-    _audit(connector, "connector configured", by)
-    _panel_of(connector)
+    audit(connector, "connector configured", by)
+    panel_of(connector)
 
 
 @transaction.atomic
 def remove_connector(connector: Connector, *, by: User | None) -> None:
     """Delete a connector with its secrets, counts and listings. Traces stay until their date."""
-    _audit(connector, "connector removed", by)
-    _panel_of(connector)
+    audit(connector, "connector removed", by)
+    panel_of(connector)
     connector.delete()
 
 
+def _replaces_sign_in(secret: Secret) -> bool:
+    is_header = secret.kind == SecretKind.HEADER and secret.name.lower() == "authorization"
+    return is_header or secret.kind in (SecretKind.BEARER, SecretKind.CLIENT)
+
+
 def rotate_secrets() -> tuple[int, list[str]]:
-    """Encrypt every secret with the first of `settings.SECRETS_KEYS`.
+    """Encrypt everything that is encrypted with the first of `settings.SECRETS_KEYS`.
 
     Returns how many, and in words those that no key can read: they stay as they are.
     """
     rotated, unreadable = 0, []
-    for pk in Secret.objects.values_list("pk", flat=True):
-        try:
-            with transaction.atomic():
-                secret = Secret.objects.select_for_update().get(pk=pk)
-                secret.save(update_fields=["value"])
-                rotated += 1
-        except Secret.DoesNotExist:
-            continue  # Cleared meanwhile.
-        except SecretUnreadable:
-            secret = Secret.objects.defer("value").select_related("connector").get(pk=pk)
-            unreadable.append(f"{secret.name} of {secret.connector}")
+    for model in (Secret, OAuthGrant, PendingSignIn):
+        sealed = [each.name for each in model._meta.fields if isinstance(each, EncryptedField)]
+        rows = model._default_manager
+        for pk in rows.values_list("pk", flat=True):
+            try:
+                with transaction.atomic():
+                    rows.select_for_update().get(pk=pk).save(update_fields=sealed)
+                    rotated += 1
+            except model.DoesNotExist:
+                continue  # Cleared meanwhile.
+            except SecretUnreadable:
+                row = rows.defer(*sealed).select_related("connector").get(pk=pk)
+                unreadable.append(f"{row} of {row.connector}")
     return rotated, unreadable
 
 
@@ -184,7 +206,7 @@ def _validate(connector: Connector) -> None:
     connector.full_clean({field.name for field in Connector._meta.fields} - filled_in)
 
 
-def _fresh_start(now: datetime) -> dict[str, object]:
+def fresh_start(now: datetime) -> dict[str, object]:
     """The facts of a connection that nobody has tried yet."""
     return {
         "generation": F("generation") + 1,
@@ -206,22 +228,31 @@ def _fresh_start(now: datetime) -> dict[str, object]:
     }
 
 
+def _checkable() -> QuerySet[Connector]:
+    """Those that are wanted. A refused credential is not tried again: a server that answers a
+    check without looking at it would make the connector seem ready."""
+    return Connector.objects.filter(asked_at__isnull=False, credential_refused_at__isnull=True)
+
+
 def check_soon(connector_id: int) -> None:
     """Have a connector checked now, after the commit, instead of with the next sweep."""
     from connectors.tasks import check_connector
 
-    Connector.objects.filter(pk=connector_id, asked_at__isnull=False).update(
-        check_due_at=timezone.now()
-    )
+    _checkable().filter(pk=connector_id).update(check_due_at=timezone.now())
     transaction.on_commit(lambda: check_connector.delay(connector_id))
 
 
 def claim_check(connector_id: int, now: datetime) -> Connector | None:
-    """Take the lease of a check that is due; None when another process has it, or none is due."""
+    """Take the lease of a check that is due; None when another process has it, or none is due.
+
+    A refused credential is not tried again: a server that answers a check without looking at it
+    would make the connector seem ready.
+    """
     free = Q(check_lease_until__isnull=True) | Q(check_lease_until__lt=now)
-    claimed = Connector.objects.filter(
-        free, pk=connector_id, asked_at__isnull=False, check_due_at__lte=now
-    ).update(check_lease_until=now + timedelta(seconds=CHECK_LEASE_SECONDS))
+    wanted = Q(asked_at__isnull=False, credential_refused_at__isnull=True)
+    claimed = Connector.objects.filter(free, wanted, pk=connector_id, check_due_at__lte=now).update(
+        check_lease_until=now + timedelta(seconds=CHECK_LEASE_SECONDS)
+    )
     return Connector.objects.get(pk=connector_id) if claimed else None
 
 
@@ -264,7 +295,7 @@ def record_contact(
     )
     shown = ("connection", "advertises_facets", "credential_refused_at", "sign_in_needed")
     if any(name in facts and facts[name] != getattr(connector, name) for name in shown):
-        _panel_of(connector)
+        panel_of(connector)
 
 
 def _ready_facts(
@@ -344,11 +375,11 @@ def restart_connections(connectors: QuerySet[Connector], now: datetime) -> None:
     )
 
 
-def _panel_of(connector: Connector) -> None:
+def panel_of(connector: Connector) -> None:
     if connector.workspace_id is not None:
         panel_changed(connector.workspace_id)
 
 
-def _audit(connector: Connector, action: str, by: User | None) -> None:
+def audit(connector: Connector, action: str, by: User | None) -> None:
     if connector.workspace is not None:
         record_act(connector.workspace, action, connector.name, by=by)

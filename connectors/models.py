@@ -109,6 +109,8 @@ class SecretKind(models.TextChoices):
     BEARER = "bearer", "Bearer token"
     HEADER = "header", "Header"
     VARIABLE = "variable", "Part of the address"
+    # The name is "client_id@<issuer>" or "client_secret@<issuer>": never for another issuer.
+    CLIENT = "client", "OAuth client"
 
 
 class Secret(models.Model):
@@ -128,6 +130,55 @@ class Secret(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
+
+
+class PendingSignIn(models.Model):
+    """A sign-in between its two requests: to the authorization server, and back from it."""
+
+    connector = models.ForeignKey(Connector, models.CASCADE, related_name="pending_sign_ins")
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    # SHA-256 of the state, in hexadecimal. Whoever presents the state uses the row up.
+    digest = models.CharField(max_length=64, unique=True)
+    # `oauth.flow.Plan` as JSON, with the code verifier.
+    plan = EncryptedField()
+    # The connector's, when it began: a changed connector is another one.
+    generation = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return "pending sign-in"
+
+
+class OAuthGrant(models.Model):
+    """The access that somebody gave by signing in to a server, with its current tokens."""
+
+    connector = models.OneToOneField(Connector, models.CASCADE, related_name="grant")
+    issuer = models.CharField(max_length=2048)
+    token_endpoint = models.CharField(max_length=2048)
+    resource = models.CharField(max_length=2048)
+    # Space-separated: what was granted, and what the server has since missed.
+    scope = models.TextField(blank=True)
+    missing_scope = models.TextField(blank=True)
+    # `oauth.tokens.Client` as JSON, with its secret.
+    client = EncryptedField()
+    access_token = EncryptedField()
+    refresh_token = EncryptedField(null=True)
+    issued_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True)
+    # None since the sign-in.
+    renewed_at = models.DateTimeField(null=True)
+    # Of the tokens: changes with each renewal, unlike the connector's.
+    generation = models.PositiveIntegerField(default=1)
+    # Who renews them now, and until when nobody else does.
+    lease_owner = models.CharField(max_length=32, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    # A renewal was sent and its answer never stored: the server may have replaced the tokens.
+    sent_at = models.DateTimeField(null=True)
+    signed_in_at = models.DateTimeField()
+    signed_in_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+
+    def __str__(self) -> str:
+        return f"sign-in at {self.issuer}"
 
 
 class ListingKind(models.TextChoices):
