@@ -24,6 +24,7 @@ from connectors.protocol.uri_templates import overlap, owns, parse
         ("crm://s?q={q}", "crm://s?{+r}", "crm://s?q=q"),
         ("crm://caf%C3%A9/{x:1}", "crm://{x:4}/b", "crm://caf%C3%A9/b"),
         ("crm://{x:3}/", "crm://caf%C3%A9/", None),
+        ("crm://s{;p:2}", "crm://s;p=", None),
         ("{+uri}", "crm://signals/{id}", "crm://signals/id"),
         ("C{x}://a", "{y}Rm://{z}", "crm://a"),
         ("crm://{x}/{x}", "crm://a/{y}", "crm://a/a"),
