@@ -61,13 +61,12 @@ class Peer:
         )
         return None if holds_secret or len(text) > 10_000 else data
 
-    def remote(self, error: MCPError, http_status: int | None = None) -> Fault:
+    def remote(self, error: MCPError) -> Fault:
         message = self.text(error.error.message) or "The server answered with an error."
         return Fault(
             FaultKind.REMOTE,
             message,
             code=error.error.code,
-            http_status=http_status,
             data=self.data(error.error.data),
         )
 

@@ -134,7 +134,7 @@ def refusal_of(
     elif status < 500 and is_session_lost(status, error, exchange):
         return fault(FaultKind.SESSION_LOST, "The server ended the session.")
     elif error is not None and status <= 500:
-        return WireFault(peer.remote(error, status))
+        return error
     return WireFault(_http_fault(response, FaultKind.HTTP, peer))
 
 

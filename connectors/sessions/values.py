@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 MIB = 1024 * 1024
 
@@ -40,12 +41,31 @@ class Limits:
     """The farewell to a server: ending its session, or waiting for a child process to leave."""
 
 
+class Authorization(Protocol):
+    """The Authorization header of a connection, where it changes while the connection lives.
+
+    Called on the loop of the sessions, by many requests at once.
+    """
+
+    async def value(self, refused: str | None = None) -> str | Fault:
+        """What to send now. refused: the value that the server has just answered with 401.
+
+        Gives another one than that, or says why there is none. Never raises.
+        """
+        ...
+
+    async def lacks(self, scope: str) -> None:
+        """Hear that the server wants a scope that the credential does not have."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where and as whom to connect. `generation` changes with the credential, so never reuse one.
 
     url: an absolute http(s) URL; unused when `command` is given.
     headers: sent on every request; their values are secrets and never appear in a message.
+    authorization: gives the Authorization header instead of `headers`, anew for each request.
     discovery: `Connected.discovery` of an earlier connection: connects without any request.
     command, environment: a stdio server from the operator's own list. The child sees
     PATH, HOME and the like plus `environment`, nothing else of ours.
@@ -59,6 +79,7 @@ class Target:
     discovery: str | None = field(default=None, repr=False)
     command: tuple[str, ...] | None = None
     environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    authorization: Authorization | None = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> tuple[int, int]:
