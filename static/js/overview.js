@@ -1,6 +1,6 @@
 // The overview's panel in the page: hide and show rows, follow the server live, keep the reader's
 // focus, pointer and scroll where they are. The server says only "changed"; the panel itself comes
-// from the view that rendered the page.
+// from the view that rendered the page. One file, for each import would be one more request.
 import { announce, tellTimes } from "./page.js";
 
 const HOLD_MS = 5_000; // changes of order wait for the pointer no longer than this

@@ -4,6 +4,7 @@
 const announcer = document.getElementById("announcer");
 // The server's clock against this browser's: ages are counted on the server's.
 const SKEW_MS = Date.parse(document.documentElement.dataset.now) - Date.now();
+const SENT_MS = 10_000;
 const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60]];
 const ages = new Intl.RelativeTimeFormat("en");
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -62,13 +63,17 @@ function filter({ target }) {
 // A second click on a button must not send its form twice; the button stays where the focus is.
 function send(event) {
   const form = event.target;
-  if (form.method !== "post" || event.defaultPrevented) return;
+  if (form.getAttribute("method") !== "post" || event.defaultPrevented) return;
   if ("sent" in form.dataset) return event.preventDefault();
   form.dataset.sent = "";
-  if (event.submitter) {
-    event.submitter.ariaDisabled = "true";
-    event.submitter.textContent = event.submitter.dataset.busy ?? event.submitter.textContent;
-  }
+  const button = event.submitter;
+  if (button) button.ariaDisabled = "true";
+  if (button?.dataset.busy) button.textContent = button.dataset.busy;
+  // An answer that does not come must not lock the form.
+  setTimeout(() => {
+    delete form.dataset.sent;
+    if (button) button.ariaDisabled = null;
+  }, SENT_MS);
 }
 
 tellTimes(document);
