@@ -17,6 +17,23 @@ LEASE_SECONDS = 20
 """Longer than a listing may take, short enough that a killed process delays nobody for long."""
 
 
+ENDPOINT_USE_SECONDS = 3600
+"""For how long after an outside client's last request resources are listed for the next one."""
+
+
+def for_endpoint(now: datetime) -> Q:
+    """Listings of resources that nobody takes but for the endpoint, while it is in use.
+
+    Those of connectors with facets are taken for the overview. All others are asked for their
+    resources by outside clients alone, and never because of facets (F-007).
+    """
+    return Q(
+        kind=ListingKind.RESOURCES,
+        connector__advertises_facets=False,
+        connector__workspace__endpoint_used_at__gt=now - timedelta(seconds=ENDPOINT_USE_SECONDS),
+    )
+
+
 def due(now: datetime, interval_seconds: float, retry_seconds: float) -> Q:
     """Listings that are older than the interval or of an earlier connection, and not just failed.
 

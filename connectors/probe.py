@@ -8,7 +8,7 @@ from datetime import datetime
 from django.conf import settings
 
 from connectors import listings
-from connectors.models import Connector, ListingKind
+from connectors.models import Connector, Listing, ListingKind
 from connectors.protocol.uri_templates import BadTemplate, parse
 from connectors.queries import is_ready, targets_of
 from connectors.runtime import run
@@ -23,6 +23,7 @@ _PASSING = frozenset(
 _METHODS = {
     ListingKind.TEMPLATES: "resources/templates/list",
     ListingKind.TOOLS: "tools/list",
+    ListingKind.RESOURCES: "resources/list",
 }
 
 
@@ -38,14 +39,20 @@ async def probe(sessions: Sessions, target: Target, timeout_seconds: float) -> C
 def take_listings(connector_id: int, owner: str, now: datetime) -> None:
     """Take and store the listings of templates and tools that are due, if the connector is ready.
 
-    A server without the capability lists nothing, and is not asked.
+    With them the listing of resources, where outside clients are its only readers. A server
+    without the capability lists nothing, and is not asked.
     """
     connector = Connector.objects.filter(is_ready(), pk=connector_id).first()
     target = targets_of(Connector.objects.filter(pk=connector_id), now).get(connector_id)
     if connector is None or target is None:
         return
     capabilities = connector.capabilities or {}
+    has_clients = Listing.objects.filter(
+        listings.for_endpoint(now), connector_id=connector_id
+    ).exists()
     for kind, method in _METHODS.items():
+        if kind == ListingKind.RESOURCES and not has_clients:
+            continue
         capability = "tools" if kind == ListingKind.TOOLS else "resources"
         claimed = listings.claim(
             [connector_id],

@@ -1,0 +1,260 @@
+"""What the endpoint reads from the database: in one hop to a thread, in a few statements.
+
+Everything that decides (the token, the membership, each connector's standing, how old each listing
+is) is read for every request. Only what a listing says is kept in the process, by its version.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import mcp_types as types
+from django.conf import settings
+from django.db.models import Q, QuerySet
+
+from connectors import listings
+from connectors.endpoint.catalogue import (
+    Caller,
+    Catalogue,
+    Entry,
+    Offer,
+    OfferedTool,
+    public_prefix,
+    tools_in,
+    valid_entries,
+)
+from connectors.models import Connector, Listing, ListingKind
+from connectors.ownership import templates_in
+from connectors.protocol.uri_templates import Template
+from connectors.queries import Standing, is_ready, standings, targets_of
+from connectors.sessions import Target
+from connectors.status import Status
+from workspaces.models import ApiToken, User, Workspace
+from workspaces.queries import live_token
+
+USE_NOTED_EVERY: Final = timedelta(minutes=1)
+MAX_KEPT_CHARS: Final = 32 * 1024 * 1024
+"""JSON text of the listings that one process keeps; those used longest ago go first."""
+MAX_KEPT_TARGETS: Final = 4096
+
+
+def admit(token: str, slug: str, now: datetime) -> Catalogue | None:
+    """Give what the bearer of a token reaches in a workspace; None for everybody else.
+
+    No such workspace, no member of it, a token that is unknown, expired, revoked or of another
+    workspace: all alike.
+    """
+    found = live_token(token, slug, now)
+    if found is None:
+        return None
+    _note_use(found, now)
+    allowed = found.allowed_tools
+    caller = Caller(
+        workspace_id=found.workspace_id,
+        user_id=found.user_id,
+        token_id=found.pk,
+        allowed_tools=None if allowed is None else tuple(allowed),
+        has_resource_tools=found.workspace.has_resource_tools,
+    )
+    return _catalogue(caller, found.workspace, found.user, now)
+
+
+def catalogue_for(workspace: Workspace, user: User, now: datetime) -> Catalogue:
+    """Give what a member reaches who is signed in, e.g. on the Tools page."""
+    caller = Caller(workspace.pk, user.pk, None, None, workspace.has_resource_tools)
+    return _catalogue(caller, workspace, user, now)
+
+
+def _catalogue(caller: Caller, workspace: Workspace, user: User, now: datetime) -> Catalogue:
+    mine = Connector.objects.filter(Q(workspace=workspace) | Q(owner=user))
+    asked = [
+        each
+        for each in standings(mine.filter(asked_at__isnull=False), now)
+        if each.status is not Status.AT_REST
+    ]
+    ready = [each.connector for each in asked if each.status is Status.READY]
+    targets = _targets.of(ready, now)
+    listed = _listings.of([each.connector for each in asked])
+    return Catalogue(caller, (_offer(each, targets, listed) for each in asked))
+
+
+def _offer(
+    standing: Standing, targets: Mapping[int, Target], listed: Mapping[tuple[int, str], Listed]
+) -> Offer:
+    connector = standing.connector
+    resources = listed[connector.pk, ListingKind.RESOURCES]
+    templates = listed[connector.pk, ListingKind.TEMPLATES]
+    return Offer(
+        connector_id=connector.pk,
+        slug=connector.slug,
+        name=connector.name,
+        status=standing.status,
+        status_label=standing.label,
+        is_personal=connector.is_personal,
+        target=targets.get(connector.pk),
+        tools=listed[connector.pk, ListingKind.TOOLS].tools,
+        templates=templates.templates,
+        template_entries=templates.entries,
+        resources=resources.resources,
+        resources_failure=resources.failure,
+    )
+
+
+def _note_use(token: ApiToken, now: datetime) -> None:
+    """Remember, at most once a minute, that the token and the endpoint are in use.
+
+    While it is, the listings that it serves are kept young.
+    """
+    before = now - USE_NOTED_EVERY
+    if token.last_used_at is None or token.last_used_at <= before:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    workspace = token.workspace
+    if workspace.endpoint_used_at is None or workspace.endpoint_used_at <= before:
+        Workspace.objects.filter(pk=workspace.pk).update(endpoint_used_at=now)
+        _queue_listings(Connector.objects.filter(is_ready(), workspace=workspace), now)
+    if token.last_used_at is None or token.last_used_at <= before:
+        _queue_listings(Connector.objects.filter(is_ready(), owner=token.user), now)
+
+
+def _queue_listings(connectors: QuerySet[Connector], now: datetime) -> None:
+    from connectors.tasks import list_connector
+
+    due = listings.due(now, settings.TEMPLATE_LISTING_SECONDS, settings.FACET_LISTING_RETRY_SECONDS)
+    ours = ~Q(kind=ListingKind.RESOURCES) | listings.for_endpoint(now)
+    ids = Listing.objects.filter(due, ours, connector__in=connectors)
+    for connector_id in ids.values_list("connector_id", flat=True).distinct():
+        list_connector.delay(connector_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A stored listing, read: only what its kind has is filled in."""
+
+    tools: Mapping[str, OfferedTool] = field(default_factory=dict)
+    templates: tuple[Template, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    resources: Mapping[str, Entry] = field(default_factory=dict)
+    failure: str = ""
+    size_chars: int = 0
+
+
+def _read(kind: str, entries: list[object], prefix: str) -> Listed:
+    # Nothing of a listing is kept that does not count, and the text tells how much that is.
+    size = len(json.dumps(entries))
+    match kind:
+        case ListingKind.TOOLS:
+            return Listed(tools=tools_in(entries, prefix), size_chars=size)
+        case ListingKind.TEMPLATES:
+            return Listed(
+                templates=templates_in(entries),
+                entries=tuple(valid_entries(entries, types.ResourceTemplate)),
+                size_chars=size,
+            )
+        case _:
+            resources: dict[str, Entry] = {}
+            for entry in valid_entries(entries, types.Resource):
+                resources.setdefault(entry["uri"], entry)
+            return Listed(resources=resources, size_chars=size)
+
+
+class _Listings:
+    """Listings that this process has read, by their version. A new version is a new key."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, datetime | None], Listed] = OrderedDict()
+        self._chars = 0
+        self._lock = threading.Lock()
+
+    def of(self, connectors: Iterable[Connector]) -> dict[tuple[int, str], Listed]:
+        """Give the listings of each connector by kind: one statement, and one for what is new."""
+        by_id = {each.pk: each for each in connectors}
+        rows = list(
+            Listing.objects.filter(connector_id__in=by_id).only(
+                "connector_id", "kind", "taken_at", "failed_at", "failure"
+            )
+        )
+        found = {(pk, str(kind)): Listed() for pk in by_id for kind in ListingKind.values}
+        missing = []
+        for row in rows:
+            kept = self._get(row)
+            if row.taken_at is None:
+                found[row.connector_id, row.kind] = Listed(failure=row.failure)
+            elif kept is None:
+                missing.append(row.pk)
+            else:
+                found[row.connector_id, row.kind] = kept
+        return found | self._load(missing, by_id) if missing else found
+
+    def _load(
+        self, ids: list[int], by_id: Mapping[int, Connector]
+    ) -> dict[tuple[int, str], Listed]:
+        loaded = {}
+        for row in Listing.objects.filter(pk__in=ids):
+            connector = by_id[row.connector_id]
+            prefix = public_prefix(connector.slug, is_personal=connector.is_personal)
+            listed = _read(row.kind, row.entries, prefix)
+            loaded[row.connector_id, row.kind] = listed
+            self._put(row, listed)
+        return loaded
+
+    def _get(self, row: Listing) -> Listed | None:
+        key = (row.pk, row.taken_at)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _put(self, row: Listing, listed: Listed) -> None:
+        with self._lock:
+            before = self._kept.pop((row.pk, row.taken_at), None)
+            self._kept[row.pk, row.taken_at] = listed
+            self._chars += listed.size_chars - (before.size_chars if before else 0)
+            while self._chars > MAX_KEPT_CHARS and len(self._kept) > 1:
+                self._chars -= self._kept.popitem(last=False)[1].size_chars
+
+
+class _Targets:
+    """Where ready connectors are reached, by generation: a new secret or address is a new one."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[int, int], Target] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, connectors: Iterable[Connector], now: datetime) -> dict[int, Target]:
+        found: dict[int, Target] = {}
+        missing: list[int] = []
+        with self._lock:
+            for each in connectors:
+                target: Any = self._kept.get((each.pk, each.generation))
+                if target is None:
+                    missing.append(each.pk)
+                else:
+                    found[each.pk] = target
+        if missing:
+            found |= self._load(missing, now)
+        return found
+
+    def _load(self, ids: list[int], now: datetime) -> dict[int, Target]:
+        targets = targets_of(Connector.objects.filter(pk__in=ids), now)
+        with self._lock:
+            for target in targets.values():
+                self._kept[target.key] = target
+            while len(self._kept) > MAX_KEPT_TARGETS:
+                self._kept.popitem(last=False)
+        return targets
+
+
+_listings = _Listings()
+_targets = _Targets()
+
+
+def forget() -> None:
+    """Drop what this process keeps; it is read again when it is needed."""
+    global _listings, _targets
+    _listings, _targets = _Listings(), _Targets()

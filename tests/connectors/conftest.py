@@ -1,0 +1,44 @@
+"""The endpoint's site, once for all tests, with a clean memory for each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.connectors.outside import Outside, site_on_a_port, token_for
+
+
+@pytest.fixture(scope="session")
+def _site():
+    with site_on_a_port() as address:
+        yield address
+
+
+@pytest.fixture
+def queued(monkeypatch):
+    """What was given to the broker: (task, connector id)."""
+    from connectors.tasks import check_connector, list_connector
+
+    given = []
+    for task in (check_connector, list_connector):
+        name = task.name.rpartition(".")[2]
+        monkeypatch.setattr(task, "delay", lambda pk, name=name: given.append((name, pk)))
+    return given
+
+
+@pytest.fixture
+def site(_site, transactional_db, queued):
+    """The address of the site. What its process remembers of other tests is forgotten."""
+    from connectors.endpoint import stored
+    from connectors.runtime import close_runtime
+    from connectors.traces import recorder
+
+    stored.forget()
+    yield _site
+    assert recorder.flush()
+    close_runtime()
+
+
+@pytest.fixture
+def agent(site, acme, alice):
+    """Alice's agent in Acme, allowed everything."""
+    return Outside(site, acme.slug, token_for(acme, alice))
