@@ -12,14 +12,18 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.http import Http404
+from django.utils import timezone
 from django.utils.text import slugify
 
 from connectors.declared import from_json, headers_of, required_keys
 from connectors.models import Connector, Secret, SecretKind, Transport
+from connectors.oauth.grants import held_by
+from connectors.oauth.renewal import CurrentToken
 from connectors.protocol.placements import Placement, first_route, parse_placements
 from connectors.protocol.server_json import fill
+from connectors.runtime import is_allowed_address
 from connectors.sessions import Target
-from connectors.status import Connection, Facts, Status, label_of, status_of
+from connectors.status import SIGN_IN_LASTS, Connection, Facts, Status, label_of, status_of
 from workspaces.models import Workspace
 
 BEARER, HEADER, VARIABLE = SecretKind.BEARER, SecretKind.HEADER, SecretKind.VARIABLE
@@ -52,6 +56,23 @@ class Standing:
 def required_of(connector: Connector) -> list[tuple[str, str]]:
     """The (kind, name) of each secret without which the connector cannot connect."""
     return required_keys(connector.url, from_json(connector.required))
+
+
+STANDING_FIELDS = (
+    "slug",
+    "name",
+    "url",
+    "required",
+    "placements",
+    "asked_at",
+    "disconnected_at",
+    "sign_in_started_at",
+    "sign_in_needed",
+    "credential_refused_at",
+    "first_ready_at",
+    "connection",
+)
+"""The columns that a standing is derived from."""
 
 
 def standing_of(
@@ -124,9 +145,9 @@ def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Targ
 
     Two statements. The secrets are decrypted here, as late as possible.
     """
-    wanted = list(connectors.filter(asked_at__isnull=False).prefetch_related("secrets"))
+    wanted = connectors.filter(asked_at__isnull=False).select_related("grant")
     targets = {}
-    for connector in wanted:
+    for connector in wanted.prefetch_related("secrets"):
         secrets = list(connector.secrets.all())
         standing = standing_of(connector, [(each.kind, each.name) for each in secrets], now)
         if standing.status not in (Status.AT_REST, Status.CONFIGURATION_REQUIRED):
@@ -146,6 +167,9 @@ def _target_of(connector: Connector, secrets: list[Secret]) -> Target:
     given = {name.lower() for name, _ in headers}
     composed = headers_of(from_json(connector.required), variables)
     headers += [(name, value) for name, value in composed if name.lower() not in given]
+    held = held_by(connector)
+    if held is not None:
+        headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
     url = fill(connector.url, {name: quote(value, safe="") for name, value in variables.items()})
     is_stdio = connector.transport == Transport.STDIO
     return Target(
@@ -156,15 +180,17 @@ def _target_of(connector: Connector, secrets: list[Secret]) -> Target:
         is_personal=connector.is_personal,
         discovery=connector.discovery,
         command=tuple(settings.STDIO_SERVERS.get(connector.command, ())) if is_stdio else None,
+        authorization=CurrentToken(held, is_allowed_address) if held else None,
     )
 
 
 def is_ready() -> Q:
     """The facts of a ready connector, as a condition; missing settings are not among them."""
+    is_over = Q(sign_in_started_at__lte=timezone.now() - SIGN_IN_LASTS)
     return Q(
+        Q(sign_in_started_at__isnull=True) | is_over,
         asked_at__isnull=False,
         connection=Connection.READY,
         credential_refused_at__isnull=True,
-        sign_in_started_at__isnull=True,
         sign_in_needed=False,
     )
