@@ -6,6 +6,8 @@ import email.utils
 import json
 import re
 import ssl
+from collections import deque
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, urlsplit
 
@@ -37,7 +39,17 @@ class Peer:
     """Text of one server, made fit to be shown."""
 
     def __init__(self, target: Target) -> None:
-        self._secrets = sorted(_secrets_of(target), key=len, reverse=True)
+        self._fixed = _secrets_of(target)
+        # Of the credentials that take each other's place the last few; others are of no use.
+        self._changing: deque[str] = deque(maxlen=4)
+        self._secrets = _longest_first(self._fixed)
+
+    def hide(self, credential: str) -> None:
+        """Keep the value of an Authorization header out of texts as well."""
+        secret = credential.partition(" ")[2]
+        if secret not in self._changing:
+            self._changing.append(secret)
+            self._secrets = _longest_first(self._fixed | set(self._changing))
 
     def text(self, text: object, limit: int = MAX_PEER_TEXT) -> str:
         """One line, at most `limit` characters, without our secrets; "" for anything but text."""
@@ -69,6 +81,11 @@ class Peer:
             code=error.error.code,
             data=self.data(error.error.data),
         )
+
+
+def _longest_first(secrets: Iterable[str]) -> list[str]:
+    """In an order in which one that is part of another one leaves nothing behind."""
+    return sorted(secrets, key=len, reverse=True)
 
 
 def _secrets_of(target: Target) -> set[str]:

@@ -11,6 +11,7 @@ import httpx2
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 
+from connectors.protocol.challenges import missing_scope
 from connectors.sessions.faults import Peer, WireFault, fault, retry_after_seconds
 from connectors.sessions.guard import IsAllowed, is_reachable
 from connectors.sessions.values import Fault, FaultKind, Target
@@ -171,9 +172,13 @@ _WORDS = {
 
 def _http_fault(response: httpcore2.Response, kind: FaultKind, peer: Peer) -> Fault:
     challenge = header_of(response, b"www-authenticate")
+    words, scope = _WORDS[kind], missing_scope(challenge)
+    if kind is FaultKind.FORBIDDEN and scope is not None:
+        named = peer.text(scope, 100) or "one that it does not name"
+        words = f"The server wants a permission that the credential lacks: {named}"
     return Fault(
         kind,
-        f"{_WORDS[kind]} (HTTP {response.status}).",
+        f"{words} (HTTP {response.status}).",
         http_status=response.status,
         retry_after_seconds=retry_after_seconds(header_of(response, b"retry-after")),
         challenge=peer.text(challenge, 1000) if challenge else None,

@@ -20,13 +20,14 @@ from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from connectors.protocol.challenges import missing_scope
 from connectors.sessions import http_rules
 from connectors.sessions.body import bounded, decoded, read, too_large
 from connectors.sessions.event_stream import Event, EventTooLarge, events
 from connectors.sessions.faults import Peer, WireFault, fault, of_transport
 from connectors.sessions.guard import GuardedBackend, IsAllowed
 from connectors.sessions.jsonrpc import Answer, encode
-from connectors.sessions.values import FaultKind, Limits, Target
+from connectors.sessions.values import Fault, FaultKind, Limits, Target
 from connectors.sessions.wire import (
     HANDSHAKE,
     INITIALIZE,
@@ -69,6 +70,7 @@ class HttpWire(Wire):
         super().__init__(limits, peer)
         self._url = http_rules.endpoint_of(target.url)
         self._headers = http_rules.headers_of(target, self._url)
+        self._authorization = target.authorization
         self._is_allowed = is_allowed
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=shared_ssl_context() if self._url.scheme == "https" else None,
@@ -95,11 +97,41 @@ class HttpWire(Wire):
         exchange.had_session = SESSION_ID in headers
         exchange.is_modern = headers.get(VERSION) in MODERN_PROTOCOL_VERSIONS
         try:
-            async with self._send("POST", headers, message, method=method) as response:
-                return await self._answer(response, exchange, headers)
+            return await self._ask(exchange, headers, message)
         except asyncio.CancelledError:
             self._withdraw(exchange)
             raise
+
+    async def _ask(
+        self, exchange: Exchange, headers: dict[str, str], message: dict[str, Any]
+    ) -> Answer:
+        """Send a request, and again with a newer credential than the one that was refused.
+
+        A refused request had no effect, so that this holds for tool calls too.
+        """
+        refused: str | None = None
+        for is_last in (False, False, True):
+            credential = await self._credential(refused)
+            sent = {**headers, "authorization": credential} if credential else headers
+            async with self._send("POST", sent, message, method=exchange.method) as response:
+                if response.status != 401 or credential is None or is_last:
+                    return await self._answer(response, exchange, headers)
+                refused = credential
+        raise AssertionError("The last answer is taken as it is.")
+
+    async def _credential(self, refused: str | None) -> str | None:
+        """The current value of a credential that changes; None where it does not.
+
+        Raises: WireFault when there is none to be had.
+        """
+        if self._authorization is None:
+            return None
+        value = await self._authorization.value(refused)
+        if isinstance(value, Fault):
+            raise WireFault(value)
+        self.peer.hide(value)
+        self._headers["authorization"] = value
+        return value
 
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
@@ -195,6 +227,10 @@ class HttpWire(Wire):
             if media_type == "text/event-stream":
                 return await self._streamed_answer(response, exchange, headers)
         raw = await read(response, exchange.max_bytes)
+        if response.status == 403 and self._authorization is not None:
+            challenge = http_rules.header_of(response, b"www-authenticate")
+            if scope := missing_scope(challenge):
+                await self._authorization.lacks(scope)
         if response.status >= 400:
             raise self._refusal(response, _error_in(raw), exchange)
         if media_type != "application/json":
