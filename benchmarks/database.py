@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def temporary_database() -> Iterator[str]:
+def temporary_database(settings: str = "overview.settings") -> Iterator[str]:
     """Set Django up on an empty SQLite database in a temporary folder; its path."""
     directory = tempfile.mkdtemp(prefix="benchmark-")
     os.environ |= {
         "VAR_DIR": directory,
         "DEMO": "1",  # Lets connectors reach the benchmark's own servers on this machine.
         "LOG_LEVEL": "ERROR",
-        "DJANGO_SETTINGS_MODULE": "overview.settings",
+        "DJANGO_SETTINGS_MODULE": settings,
     }
     try:
         import django

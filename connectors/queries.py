@@ -19,7 +19,7 @@ from connectors.declared import from_json, headers_of, required_keys
 from connectors.models import Connector, Secret, SecretKind, Transport
 from connectors.oauth.grants import held_by
 from connectors.oauth.renewal import CurrentToken
-from connectors.protocol.placements import Placement, first_route, parse_placements
+from connectors.protocol.placements import Placement, app_order_key, first_route, parse_placements
 from connectors.protocol.server_json import fill
 from connectors.runtime import is_allowed_address
 from connectors.sessions import Target
@@ -95,11 +95,11 @@ def standing_of(
 
 
 def standings(connectors: QuerySet[Connector], now: datetime) -> list[Standing]:
-    """The standing of each, in two statements whatever their number, in the shell's app order."""
+    """The standing of each, in at most two statements, in the shell's app order."""
     found = list(connectors.defer("capabilities", "discovery"))
     present: dict[int, list[tuple[str, str]]] = {}
     # Only names leave the database here: an encrypted value is read when it is sent.
-    rows = Secret.objects.filter(connector__in=connectors.values("pk"))
+    rows = Secret.objects.filter(connector__in=[each.pk for each in found if required_of(each)])
     for pk, kind, name in rows.values_list("connector_id", "kind", "name"):
         present.setdefault(pk, []).append((kind, name))
     found_standings = [standing_of(each, present.get(each.pk, ()), now) for each in found]
@@ -107,8 +107,6 @@ def standings(connectors: QuerySet[Connector], now: datetime) -> list[Standing]:
 
 
 def _app_order(standing: Standing) -> tuple[int, str, str, str]:
-    from connectors.protocol.placements import app_order_key
-
     connector = standing.connector
     return app_order_key(standing.placements, connector.name, connector.slug)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import F, FilteredRelation, Q
@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from connectors.models import ListingKind
 from connectors.protocol.facets import Level
-from connectors.queries import Standing, connectors_of, standings
+from connectors.queries import STANDING_FIELDS, Standing, connectors_of, standings
 from connectors.status import Status, level_of
 from overview.counts import policy
 from overview.models import StoredFacet
@@ -20,6 +20,8 @@ from overview.panel import AppState, FacetReading, Panel, build_panel
 from workspaces.models import Workspace
 
 WORST_SHOWN = 5
+
+_SHOWN_FIELDS = ("epoch", "advertises_facets", "checked_at", "latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,11 @@ class Overview:
 def overview_of(workspace: Workspace, now: datetime) -> Overview:
     """The page of a workspace, out of three statements."""
     found = _standings(workspace, now)
-    href = _connector_href(workspace)
+    app_href, href = _app_href(workspace), _connector_href(workspace)
     worst = sorted(found, key=_weight)[:WORST_SHOWN]
     return Overview(
         panel=_panel(workspace, found, now),
-        apps=[_app(workspace, standing) for standing in found],
+        apps=[_app(standing, app_href) for standing in found],
         health=[_line(standing, href(standing.connector.slug)) for standing in worst],
         connector_count=len(found),
     )
@@ -91,7 +93,8 @@ def rows_of(workspace: Workspace, standing: Standing, now: datetime) -> Panel:
 
 def _standings(workspace: Workspace, now: datetime) -> list[Standing]:
     listing = FilteredRelation("listings", condition=Q(listings__kind=ListingKind.RESOURCES))
-    connectors = connectors_of(workspace).annotate(
+    shown = connectors_of(workspace).only(*STANDING_FIELDS, *_SHOWN_FIELDS)
+    connectors = shown.annotate(
         listing=listing,
         listed_epoch=F("listing__epoch"),
         listed_at=F("listing__taken_at"),
@@ -107,7 +110,11 @@ def _panel(workspace: Workspace, found: list[Standing], now: datetime) -> Panel:
         for standing in found
         if standing.status is Status.READY and standing.connector.advertises_facets
     }
-    rows = StoredFacet.objects.filter(connector__workspace=workspace)
+    # Most facets count nothing most of the time; those that surely show no row stay where they are.
+    zero_since = now - timedelta(seconds=policy().max_age_seconds)
+    rows = StoredFacet.objects.filter(connector__workspace=workspace).exclude(
+        count="0", read_at__gte=zero_since, epoch=F("connector__epoch")
+    )
     columns = ("connector_id", "name", "title", "level", "position")
     known = ("count", "read_at", "failed_at")
     for row in rows.values_list(*columns, "epoch", *known):
@@ -147,13 +154,13 @@ def _app_state(standing: Standing, facets: tuple[FacetReading, ...]) -> AppState
     )
 
 
-def _app(workspace: Workspace, standing: Standing) -> App:
+def _app(standing: Standing, app_href: Callable[[str], str]) -> App:
     route = standing.route
     icon = next((each.icon for each in standing.placements if each.icon), None)
     return App(
         label=standing.connector.name,
         icon=icon,
-        href=_app_href(workspace)(route) if route else None,
+        href=app_href(route) if route else None,
         status=standing.status,
         status_label=standing.label,
         level=level_of(standing.status),
