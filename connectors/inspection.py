@@ -8,10 +8,18 @@ from statistics import median
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from connectors.declared import Declared, from_json, to_fill_in
-from connectors.models import Check, Connector, Listing, Secret, SecretKind, ToolCall
+from connectors.models import (
+    Check,
+    Connector,
+    Listing,
+    Secret,
+    SecretKind,
+    ToolCall,
+    Transport,
+)
 from connectors.protocol.resource_arguments import parse_declaration
 from connectors.protocol.text import shorten
 from connectors.protocol.uri_templates import BadTemplate, parse
@@ -126,7 +134,24 @@ def _at_rest(connector: Connector) -> Problem:
     return Problem(happened, since, advice, Action.CONNECT, "Connect")
 
 
+def may_sign_in(connector: Connector) -> bool:
+    """Whether signing in can be the way to a server: no token was entered for it by hand."""
+    typed = Q(kind=SecretKind.BEARER) | Q(kind=SecretKind.HEADER, name__iexact="authorization")
+    is_http = connector.transport == Transport.HTTP
+    return is_http and not connector.secrets.filter(typed).exists()
+
+
 def _reconnection_needed(connector: Connector) -> Problem:
+    if may_sign_in(connector):
+        return Problem(
+            connector.failure or "The server wants a sign-in.",
+            connector.credential_refused_at or connector.connection_since,
+            "Sign in on the server's own page and you come back here. If it takes a token instead, "
+            "set one under Configure.",
+            Action.SIGN_IN,
+            "Sign in",
+            connector.failure_detail,
+        )
     return Problem(
         connector.failure or "The server wants a sign-in.",
         connector.credential_refused_at or connector.connection_since,

@@ -17,7 +17,7 @@ from django.utils.text import slugify
 
 from connectors.declared import from_json, headers_of, required_keys
 from connectors.models import Connector, Secret, SecretKind, Transport
-from connectors.oauth.grants import held_by
+from connectors.oauth.grants import Held, held_by
 from connectors.oauth.renewal import CurrentToken
 from connectors.protocol.placements import Placement, app_order_key, first_route, parse_placements
 from connectors.protocol.server_json import fill
@@ -149,11 +149,16 @@ def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Targ
         secrets = list(connector.secrets.all())
         standing = standing_of(connector, [(each.kind, each.name) for each in secrets], now)
         if standing.status not in (Status.AT_REST, Status.CONFIGURATION_REQUIRED):
-            targets[connector.pk] = _target_of(connector, secrets)
+            targets[connector.pk] = _target_of(connector, secrets, held_by(connector))
     return targets
 
 
-def _target_of(connector: Connector, secrets: list[Secret]) -> Target:
+def target_to(connector: Connector) -> Target:
+    """Where and how to reach a connector, whatever its status, without what signing in gave."""
+    return _target_of(connector, list(connector.secrets.all()), None)
+
+
+def _target_of(connector: Connector, secrets: list[Secret], held: Held | None) -> Target:
     values = {(each.kind, each.name): each.value for each in secrets}
     variables = {name: value for (kind, name), value in values.items() if kind == VARIABLE}
     headers = [(name, value) for (kind, name), value in values.items() if kind == HEADER]
@@ -165,7 +170,6 @@ def _target_of(connector: Connector, secrets: list[Secret]) -> Target:
     given = {name.lower() for name, _ in headers}
     composed = headers_of(from_json(connector.required), variables)
     headers += [(name, value) for name, value in composed if name.lower() not in given]
-    held = held_by(connector)
     if held is not None:
         headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
     url = fill(connector.url, {name: quote(value, safe="") for name, value in variables.items()})

@@ -61,6 +61,7 @@ class Action(StrEnum):
     CONNECT = "connect"
     RECONNECT = "reconnect"
     CONFIGURE = "configure"
+    SIGN_IN = "sign_in"
     CANCEL = "cancel"
     CHECK = "check"
     DISCONNECT = "disconnect"
@@ -90,11 +91,12 @@ _WANTED: Final = _ALWAYS | {Action.DISCONNECT}
 _ALLOWED: Final = {
     Status.AT_REST: _ALWAYS | {Action.CONNECT},
     Status.CONFIGURATION_REQUIRED: _WANTED,
-    Status.CONNECTING: _WANTED | {Action.CANCEL},
-    Status.RECONNECTION_NEEDED: _WANTED | {Action.RECONNECT},
+    # Again: whoever began the sign-in may have lost its window.
+    Status.CONNECTING: _WANTED | {Action.CANCEL, Action.SIGN_IN},
+    Status.RECONNECTION_NEEDED: _WANTED | {Action.RECONNECT, Action.SIGN_IN},
     Status.STARTING: _WANTED | {Action.CANCEL},
-    Status.FAILED: _WANTED | {Action.RECONNECT},
-    Status.READY: _WANTED | {Action.CHECK},
+    Status.FAILED: _WANTED | {Action.RECONNECT, Action.SIGN_IN},
+    Status.READY: _WANTED | {Action.CHECK, Action.SIGN_IN},
 }
 
 

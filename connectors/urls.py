@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from connectors.views import acts
+from connectors.views import acts, sign_in
 from connectors.views.add import add
 from connectors.views.configure import configure
 from connectors.views.remove import remove
@@ -22,4 +22,11 @@ urlpatterns = [
     path("connectors/<slug:connector>/check/", acts.check, name="check"),
     path("connectors/<slug:connector>/configure/", configure, name="configure"),
     path("connectors/<slug:connector>/remove/", remove, name="remove"),
+    path("connectors/<slug:connector>/sign-in/", sign_in.begin, name="sign_in"),
+]
+
+# Of no workspace: authorization servers know one address of this site to send people back to.
+site_patterns = [
+    path("oauth/callback/", sign_in.callback, name="oauth_callback"),
+    path("oauth/client-metadata.json", sign_in.client_metadata, name="oauth_client"),
 ]

@@ -123,10 +123,12 @@ def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]
 
 
 def _acts(member: Member, standing: Standing) -> dict[str, Any]:
+    can = {action.value: allowed(standing.status, action) for action in Action}
+    can["sign_in"] &= inspection.may_sign_in(standing.connector)
     return {
         "problem": inspection.problem_of(standing),
         "admins": admins_of(member.workspace),
-        "can": {action.value: allowed(standing.status, action) for action in Action},
+        "can": can,
     }
 
 

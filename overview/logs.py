@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# A sign-in link is a key for as long as nobody has used it.
-_LINKS = re.compile(r"(/sign-in/link/)[^\s'\"?>]+")
+# A sign-in link is a key for as long as nobody has used it, and so is what an authorization
+# server sends somebody back with.
+_LINKS = re.compile(r"(?<=/sign-in/link/)[^\s'\"?>]+|(?<=/oauth/callback/)[^\s'\">]+")
 
 
 def without_links(logger: Any, method: str, event: dict[str, Any]) -> dict[str, Any]:
     """A structlog processor: blank the secret part of sign-in links."""
     return {
-        name: _LINKS.sub(r"\1…", value if isinstance(value, str) else str(value))
+        name: _LINKS.sub("…", value if isinstance(value, str) else str(value))
         if isinstance(value, str) or name == "request"
         else value
         for name, value in event.items()

@@ -212,6 +212,11 @@ CONNECTOR_ALLOWED_NETWORKS = [
         "CONNECTOR_ALLOWED_NETWORKS", default=["127.0.0.0/8", "::1/128"] if DEMO else []
     )
 ]
+# What browsers know this site by, e.g. "https://overview.example.com". With https, authorization
+# servers can fetch a description of it instead of registering it.
+SITE_URL = env.str("SITE_URL", default="")
+# Where an operator registered this site: {issuer: {"client_id": "…", "client_secret": "…"}}.
+OAUTH_CLIENTS: dict[str, dict[str, str]] = env.json("OAUTH_CLIENTS", default={})
 # Commands that an admin may pick for a stdio connector, by name: {"files": ["mcp-files", "/srv"]}.
 STDIO_SERVERS: dict[str, list[str]] = env.json("STDIO_SERVERS", default={})
 

@@ -19,19 +19,20 @@ overview_patterns = (
 )
 
 # The two pages of connectors that show facets live here: connectors know nothing of the overview.
+connectors_in_workspace = [
+    path("connectors/", connector_pages.connectors, name="list"),
+    *connectors_urls.urlpatterns,
+    path("connectors/<slug:connector>/", connector_pages.connector, name="detail"),
+]
 connectors_patterns = (
-    [
-        path("connectors/", connector_pages.connectors, name="list"),
-        *connectors_urls.urlpatterns,
-        path("connectors/<slug:connector>/", connector_pages.connector, name="detail"),
-    ],
+    [path("w/<slug:slug>/", include(connectors_in_workspace)), *connectors_urls.site_patterns],
     connectors_urls.app_name,
 )
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("w/<slug:slug>/", include(overview_patterns)),
-    path("w/<slug:slug>/", include(connectors_patterns)),
+    path("", include(connectors_patterns)),
     path("", include("workspaces.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -18,6 +18,9 @@ from connectors.sessions.guard import BlockedAddress, UnknownName
 from connectors.sessions.values import Fault, FaultKind, Target
 
 MAX_PEER_TEXT = 200
+MIN_SECRET_CHARS = 6
+"""Shorter ones would blot out ordinary words, and are no secrets."""
+
 _INVISIBLE = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+"
 )
@@ -47,7 +50,7 @@ class Peer:
     def hide(self, credential: str) -> None:
         """Keep the value of an Authorization header out of texts as well."""
         secret = credential.partition(" ")[2]
-        if secret not in self._changing:
+        if len(secret) >= MIN_SECRET_CHARS and secret not in self._changing:
             self._changing.append(secret)
             self._secrets = _longest_first(self._fixed | set(self._changing))
 
@@ -98,8 +101,7 @@ def _secrets_of(target: Target) -> set[str]:
         values += [value for _, value in parse_qsl(parts.query)]
     except ValueError:
         pass
-    # Shorter ones would blot out ordinary words, and are no secrets.
-    return {value.strip() for value in values if len(value.strip()) >= 6}
+    return {value.strip() for value in values if len(value.strip()) >= MIN_SECRET_CHARS}
 
 
 def of_transport(error: Exception) -> Fault:

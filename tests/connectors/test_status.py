@@ -84,6 +84,10 @@ def test_each_status_has_its_words_and_the_level_of_its_row(status, label, level
         (Action.CONNECT, {Status.AT_REST}),
         (Action.RECONNECT, {Status.RECONNECTION_NEEDED, Status.FAILED}),
         (Action.CANCEL, {Status.CONNECTING, Status.STARTING}),
+        (
+            Action.SIGN_IN,
+            {Status.CONNECTING, Status.RECONNECTION_NEEDED, Status.FAILED, Status.READY},
+        ),
         (Action.CHECK, {Status.READY}),
         (Action.DISCONNECT, set(Status) - {Status.AT_REST}),
         (Action.CONFIGURE, set(Status)),

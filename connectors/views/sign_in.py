@@ -1,0 +1,74 @@
+"""Signing in to a server: out to its authorization server, and back."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import cache_control, never_cache
+from django.views.decorators.http import require_GET, require_POST, require_safe
+
+from connectors.oauth import flow
+from connectors.oauth.acts import take_pending
+from connectors.oauth.metadata import Problem
+from connectors.oauth.site import site_of
+from connectors.queries import connector_of, standing_now
+from connectors.status import Action, allowed
+from workspaces.access import is_signed_in, require_admin
+
+
+@require_POST
+@never_cache
+def begin(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
+    member = require_admin(request, slug)
+    found = connector_of(member.workspace, connector)
+    standing = standing_now(found, timezone.now())
+    if not allowed(standing.status, Action.SIGN_IN):
+        text = f"Nothing was changed: the status of {found.name} is now “{standing.label}”."
+        messages.info(request, text)
+        return redirect("connectors:detail", slug, connector)
+    outcome = flow.begin(found, site_of(request), by=member.user)
+    if isinstance(outcome, Problem):
+        messages.error(request, outcome.message)
+        return redirect("connectors:detail", slug, connector)
+    context = {"connector": found, "departure": outcome}
+    response = render(request, "connectors/sign_in.html", context)
+    # Not a redirect: a form may lead to no other site than this one (Content-Security-Policy,
+    # form-action), and browsers apply that to where its answer redirects.
+    response["Refresh"] = f"0; url={outcome.url}"
+    return response
+
+
+@require_GET
+@never_cache
+def callback(request: HttpRequest) -> HttpResponse:
+    """Where the authorization server sends people back to. Which workspace it is about, and
+    whether this person may change it, only the state tells."""
+    user = request.user
+    pending = None
+    if is_signed_in(user):
+        pending = take_pending(request.GET.get("state", ""), user, timezone.now())
+    if pending is None or pending.connector.workspace is None:
+        return render(request, "connectors/sign_in_over.html", status=400)
+    connector, slug = pending.connector, pending.connector.workspace.slug
+    member = require_admin(request, slug)
+    problem = flow.finish(pending, request.GET.dict(), by=member.user)
+    if problem is None:
+        messages.success(request, f"You are signed in to {connector.name}.")
+    else:
+        messages.error(request, problem.message)
+    return redirect("connectors:detail", slug, connector.slug)
+
+
+@login_not_required
+@require_safe
+@cache_control(public=True, max_age=3600)
+def client_metadata(request: HttpRequest) -> JsonResponse:
+    """This site as an OAuth client, for authorization servers (Client ID Metadata Document)."""
+    site = site_of(request)
+    if site.document_url is None:
+        raise Http404
+    described = {"client_id": site.document_url, "token_endpoint_auth_method": "none"}
+    return JsonResponse(described | site.metadata)
