@@ -16,7 +16,7 @@ import mcp_types as types
 from pydantic import BaseModel, ValidationError
 
 from connectors.ownership import Claim, claimants_of, owner_lookup
-from connectors.protocol.identifiers import HOST_SCHEMES
+from connectors.protocol.identifiers import HOST_SCHEMES, READ_RESOURCE_TOOL
 from connectors.protocol.resource_arguments import (
     Declaration,
     OutcomeCode,
@@ -122,6 +122,8 @@ def tools_in(entries: Iterable[object], prefix: str) -> dict[str, OfferedTool]:
         if not visible_to_model(meta):
             continue
         name = _bounded(prefix + raw["name"])
+        if name == READ_RESOURCE_TOOL:
+            continue  # The host's own: a connector called "nb" does not get to shadow it.
         hints = raw.get("annotations") or {}
         entry = raw | {"name": name, "inputSchema": _without_headers(raw["inputSchema"])}
         tools.setdefault(

@@ -51,14 +51,17 @@ def host_tools(catalogue: Catalogue) -> list[Entry]:
 
 
 async def call_host_tool(
-    catalogue: Catalogue, name: str, arguments: dict[str, Any]
+    catalogue: Catalogue, name: str, arguments: dict[str, Any], trace: Trace | None = None
 ) -> ToolResult | None:
-    """Call a host tool and record it; None when this workspace has none of that name."""
+    """Call a host tool and record it; None when this workspace has none of that name.
+
+    trace: begun by a caller who wants to know its id.
+    """
     tool = _TOOLS.get(name)
     is_optional = name != READ_RESOURCE_TOOL
     if tool is None or (is_optional and not catalogue.caller.has_resource_tools):
         return None
-    trace = new_trace(catalogue.caller, name)
+    trace = trace or new_trace(catalogue.caller, name)
     try:
         if not catalogue.caller.may_call(name):
             trace.end(Outcome.REFUSED, f"This token may not call {name}.")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import mcp_types as types
 from mcp_types.methods import serialize_server_result
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from connectors.protocol.identifiers import MODERN_REVISION
 from connectors.resource_tools.text import ToolResult
@@ -25,6 +25,13 @@ FAULT_KEY: Final = "ai.nimblebrain/fault"
 _ENVELOPE: Final = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 """What the 2026 era wants and older revisions drop. Nothing here is for a shared cache."""
 
+_MODELS: Final[dict[str, type[BaseModel]]] = {
+    "tools/list": types.ListToolsResult,
+    "tools/call": types.CallToolResult,
+    "resources/list": types.ListResourcesResult,
+    "resources/templates/list": types.ListResourceTemplatesResult,
+    "resources/read": types.ReadResourceResult,
+}
 _ENVELOPE_PREFIX: Final = "io.modelcontextprotocol/"
 _WORDS: Final = {
     FaultKind.UNREACHABLE: "cannot be reached",
@@ -87,6 +94,8 @@ def served(method: str, version: str, raw: Json) -> Json | None:
             key: value for key, value in meta.items() if not key.startswith(_ENVELOPE_PREFIX)
         }
     try:
+        # The 2026 surface takes anything for some result, so the model itself is asked too.
+        _MODELS[method].model_validate(result, by_name=False)
         return serialize_server_result(method, version, result)
     except ValidationError:
         # Its text holds what the server sent.

@@ -14,6 +14,7 @@ import httpx2
 import uvicorn
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from connectors.actions import add_connector
 from connectors.models import Connector, Listing, ToolCall
@@ -126,9 +127,16 @@ class Outside:
 
         async def hold():
             async with self.client(mode) as client:
-                return await conversation(client)
+                try:
+                    return await conversation(client)
+                except MCPError as error:
+                    # Raised in there it would come out wrapped in the client's task groups.
+                    return error
 
-        return asyncio.run(hold())
+        outcome = asyncio.run(hold())
+        if isinstance(outcome, MCPError):
+            raise outcome
+        return outcome
 
     def call(self, name, arguments=None, *, mode="auto", **options):
         return self.talk(lambda client: client.call_tool(name, arguments or {}, **options), mode)
@@ -175,3 +183,11 @@ def traces():
 def delivered(server):
     """The host's key in the last tools/call that a server saw; None when it is absent."""
     return server.seen("tools/call")[-1].params.get("_meta", {}).get(DECLARATION)
+
+
+def eventually(look, seconds=5):
+    """Look until there is something to see, for at most so long."""
+    deadline = time.monotonic() + seconds
+    while not (found := look()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found
