@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count
 
 from connectors.models import Connector, Listing
 from connectors.protocol.facets import Level
 from connectors.protocol.text import flatten, shorten
-from overview.counts import facet_reading, policy
+from overview.counts import policy
 from overview.models import StoredFacet
-from overview.panel import Reading, reading_of
+from overview.panel import FacetReading, Reading, reading_of
 from workspaces.models import Workspace
 
 
@@ -44,13 +45,17 @@ def facet_lines(connector: Connector, now: datetime) -> list[FacetLine]:
 
 
 def _line(row: StoredFacet, epoch: int, now: datetime) -> FacetLine:
-    is_current = row.epoch == epoch
+    known: dict[str, Any] = {}
+    # What an earlier connection brought does not count, nor why it failed.
+    if row.epoch == epoch:
+        known = {"count": row.count, "read_at": row.read_at, "failed_at": row.failed_at}
+    facet = FacetReading(row.name, row.title, Level(row.level), row.position, **known)
     return FacetLine(
         title=flatten(row.title),
-        level=Level(row.level),
-        reading=reading_of(facet_reading(row, epoch), now, policy()),
-        failed_at=row.failed_at if is_current else None,
-        reason=row.failure if is_current and row.failed_at else "",
+        level=facet.level,
+        reading=reading_of(facet, now, policy()),
+        failed_at=facet.failed_at,
+        reason=row.failure if facet.failed_at else "",
     )
 
 

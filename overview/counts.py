@@ -22,7 +22,7 @@ from connectors.protocol.freshness import Policy
 from connectors.queries import is_ready
 from connectors.sessions import Fault, Listed
 from overview.models import StoredFacet, digest_of
-from overview.panel import FacetReading, Reading, reading_of
+from overview.panel import FacetReading, reading_of
 from overview.reads import CountTaken, ListingTaken
 from workspaces.push import panel_changed
 
@@ -205,36 +205,47 @@ def _keep_counts(
 ) -> set[int]:
     """Store counts and failures under our leases; the connectors of which a row shows otherwise."""
     outcomes = {(each.connector_id, digest_of(each.name)): each.outcome for each in counts}
-    rows = StoredFacet.objects.filter(
-        connector_id__in={each.connector_id for each in counts}, lease_owner=owner
-    )
-    kept, changed = [], set()
-    for row in rows:
+    ours = StoredFacet.objects.filter(lease_owner=owner)
+    rows = ours.filter(connector_id__in={each.connector_id for each in counts})
+    # Most facets count what they counted before, so a few statements serve for many rows.
+    alike: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+    changed = set()
+    for row in rows.defer("uri"):
         outcome = outcomes.get((row.connector_id, row.name_digest))
         if outcome is None:
             continue
         epoch = asked[row.connector_id][1]
-        before = shown(row, epoch, now)
-        _write(row, outcome, epoch, now)
-        kept.append(row)
-        if shown(row, epoch, now) != before:
+        before = _shown(row, epoch, now)
+        values = _values(row, outcome, epoch, now)
+        alike.setdefault(tuple(values.items()), []).append(row.pk)
+        for name, value in values.items():
+            setattr(row, name, value)
+        if _shown(row, epoch, now) != before:
             changed.add(row.connector_id)
-    fields = ["count", "read_at", "failed_at", "failure", "epoch", "lease_owner", "lease_until"]
-    StoredFacet.objects.bulk_update(kept, fields)
+    for values_of_all, pks in alike.items():
+        ours.filter(pk__in=pks).update(**dict(values_of_all), lease_owner="", lease_until=None)
     return changed
 
 
-def _write(row: StoredFacet, outcome: int | InvalidRead | Fault, epoch: int, now: datetime) -> None:
-    if row.epoch != epoch:
-        row.count, row.read_at, row.failed_at = None, None, None
-    row.epoch, row.lease_owner, row.lease_until = epoch, "", None
+def _values(
+    row: StoredFacet, outcome: int | InvalidRead | Fault, epoch: int, now: datetime
+) -> dict[str, Any]:
+    """What a read changes. A failure leaves the count of the same connection where it is."""
     match outcome:
         case InvalidRead():
-            row.failed_at, row.failure = now, outcome.value
+            failure = outcome.value
         case Fault():
-            row.failed_at, row.failure = now, outcome.message
+            failure = outcome.message
         case _:
-            row.count, row.read_at, row.failed_at, row.failure = str(outcome), now, None, ""
+            return {
+                "count": str(outcome),
+                "read_at": now,
+                "failed_at": None,
+                "failure": "",
+                "epoch": epoch,
+            }
+    failed = {"failed_at": now, "failure": failure, "epoch": epoch}
+    return failed if row.epoch == epoch else failed | {"count": None, "read_at": None}
 
 
 def facet_reading(row: StoredFacet, epoch: int) -> FacetReading:
@@ -245,7 +256,7 @@ def facet_reading(row: StoredFacet, epoch: int) -> FacetReading:
     return FacetReading(row.name, row.title, Level(row.level), row.position, **known)
 
 
-def shown(row: StoredFacet, epoch: int, now: datetime) -> tuple[str, str | None, bool]:
+def _shown(row: StoredFacet, epoch: int, now: datetime) -> tuple[str, str | None, bool]:
     """What people see of a facet now: a change of this is a change of the panel."""
-    reading: Reading = reading_of(facet_reading(row, epoch), now, policy())
+    reading = reading_of(facet_reading(row, epoch), now, policy())
     return reading.state, reading.count, reading.is_old
