@@ -23,6 +23,8 @@ def _plain_settings(settings):
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.CONNECTOR_ALLOWED_NETWORKS = LOOPBACK
+    # The real one is slow on purpose, and each test makes people.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
