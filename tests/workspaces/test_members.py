@@ -17,7 +17,7 @@ def test_members_see_everybody_and_no_forms(bob_client, alice):
     html = bob_client.get("/w/acme/members/").content.decode()
     assert "alice@example.com" in html
     assert "<form" not in html.split('<main class="page"')[1]
-    assert "Remove" not in html
+    assert "/members/" not in html.split("<table")[1]
 
 
 @pytest.mark.parametrize("email", ["dora@example.com", "DORA@example.com"])

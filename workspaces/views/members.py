@@ -20,12 +20,12 @@ LAST_ADMIN = "This is the last admin. Make somebody else an admin first."
 @require_http_methods(["GET", "HEAD", "POST"])
 def members(request: HttpRequest, slug: str) -> HttpResponse:
     is_sent = request.method == "POST"
-    member = (require_admin if is_sent else workspace_for)(request, slug)
-    form = AddMemberForm(member, request.POST if is_sent else None)
+    viewer = (require_admin if is_sent else workspace_for)(request, slug)
+    form = AddMemberForm(viewer, request.POST if is_sent else None)
     if is_sent and form.is_valid():
         role = Role(form.cleaned_data["role"])
         try:
-            set_membership(member.workspace, form.user, role, by=member.user)
+            set_membership(viewer.workspace, form.user, role, by=viewer.user)
         except LastAdmin:
             form.add_error("email", LAST_ADMIN)
         else:
@@ -34,12 +34,12 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
                 format_html("<bdi>{}</bdi> is in this workspace as {}.", form.user, role.label),
             )
             return redirect("workspaces:members", slug)
-    context = {"memberships": memberships_of(member.workspace), "form": form}
+    context = {"memberships": memberships_of(viewer.workspace), "form": form}
     return render(request, "workspaces/members.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def role(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
+def member(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
     admin = require_admin(request, slug)
     membership = membership_of(admin.workspace, user_id)
     if membership is None:
@@ -59,7 +59,7 @@ def role(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
             words = format_html("<bdi>{}</bdi> has the role {}.", membership.user, label)
             messages.success(request, words)
             return redirect("workspaces:members", slug)
-    return render(request, "workspaces/role.html", {"person": membership.user, "form": form})
+    return render(request, "workspaces/member.html", {"person": membership.user, "form": form})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
