@@ -45,7 +45,8 @@ VERSION = "mcp-protocol-version"
 RESUME_ATTEMPTS = 2
 RESUME_WAIT_MS = 1000
 MIN_RESUME_WAIT_MS = 100
-MAX_REDIRECT_BYTES = 64 * 1024
+MAX_IGNORED_BYTES = 64 * 1024
+"""What is read of a body that nobody needs, so that its socket can be used again."""
 MAX_COOKIES = 20
 
 _CUT = (httpcore2.NetworkError, httpcore2.RemoteProtocolError)
@@ -139,14 +140,16 @@ class HttpWire(Wire):
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         if params:
             message["params"] = params
-        with contextlib.suppress(WireFault):  # The next request meets the same fault, and tells.
-            async with self._send("POST", self._protocol_headers(method, opts or {}), message):
-                pass
+        await self._tell(message, self._protocol_headers(method, opts or {}))
 
     async def reply(self, message: dict[str, Any]) -> None:
+        await self._tell(message, self._protocol_headers("", {}))
+
+    async def _tell(self, message: dict[str, Any], headers: Mapping[str, str]) -> None:
+        """Send what has no answer. A fault is left to the next request, which meets it too."""
         with contextlib.suppress(WireFault):
-            async with self._send("POST", self._protocol_headers("", {}), message):
-                pass
+            async with self._send("POST", headers, message) as response:
+                await read(response, MAX_IGNORED_BYTES)
 
     async def aclose(self) -> None:
         """End the server's session, if it keeps one, and close the sockets."""
@@ -211,8 +214,7 @@ class HttpWire(Wire):
                         yield response
                         return
                     url = http_rules.followed(response.status, url, location, self._is_allowed)
-                    # Read, so that the socket is free for the next hop.
-                    await read(response, MAX_REDIRECT_BYTES)
+                    await read(response, MAX_IGNORED_BYTES)
         except _BELOW_HTTP as error:
             raise WireFault(of_transport(error)) from None
         raise fault(FaultKind.REDIRECT, "The server redirects in circles.")

@@ -58,9 +58,11 @@ class StdioWire(Wire):
         on_death: called once, as soon as nothing more can come from it.
         Raises: WireFault when there is no such program.
         """
+        if not target.command:
+            raise fault(FaultKind.UNREACHABLE, "The operator's list has no such program.")
         try:
             process = await asyncio.create_subprocess_exec(
-                *(target.command or ()),
+                *target.command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
@@ -109,17 +111,23 @@ class StdioWire(Wire):
         """End the child: its input closes, then it is asked, then it is killed."""
         self._reader.cancel()
         await asyncio.gather(self._reader, return_exceptions=True)
-        if (pipe := self._process.stdin) is not None:
-            pipe.close()
-        for number in (signal.SIGTERM, signal.SIGKILL, None):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self.limits.close_seconds):
-                    await self._process.wait()
-            if self._process.returncode is not None:
-                return
-            if number is not None:
+        self._pipe().close()
+        try:
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                if await self._has_ended():
+                    return
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, number)
+            await self._has_ended()
+        finally:
+            # Pipes that a grandchild holds, or that nobody reads to their end, stay open else.
+            self._process._transport.close()  # type: ignore[attr-defined]
+
+    async def _has_ended(self) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.close_seconds):
+                await self._process.wait()
+        return self._process.returncode is not None
 
     async def _write(self, message: dict[str, Any]) -> None:
         self._write_soon(message)

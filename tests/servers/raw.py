@@ -40,7 +40,8 @@ class Request:
 
     @property
     def params(self) -> dict[str, Any]:
-        return self.message.get("params", {})
+        params: dict[str, Any] = self.message.get("params", {})
+        return params
 
     @property
     def is_modern(self) -> bool:
@@ -114,8 +115,7 @@ class RawServer:
     async def outcome_of(self, request: Request) -> Outcome:
         for handler in (self.intercept, self._ordinary):
             if handler is not None:
-                outcome = handler(request)
-                outcome = await outcome if inspect.isawaitable(outcome) else outcome
+                outcome: Outcome | None = await _settled(handler(request))
                 if outcome is not None:
                     return outcome
         raise AssertionError("unreachable")
@@ -137,8 +137,8 @@ class RawServer:
         handler = self._handlers.get(request.method)
         if handler is None:
             return Error(-32601, "Method not found")
-        outcome = handler(request)
-        return await outcome if inspect.isawaitable(outcome) else outcome
+        outcome: Outcome = await _settled(handler(request))
+        return outcome
 
     def _handshake(self, request: Request) -> Outcome:
         if request.method == "server/discover":
@@ -226,6 +226,10 @@ def raw_server(**settings: Any) -> Iterator[RawServer]:
     finally:
         loop.run(stop(), 5)
         loop.close()
+
+
+async def _settled(outcome: Any) -> Any:
+    return await outcome if inspect.isawaitable(outcome) else outcome
 
 
 def _as_reply(request: Request, outcome: Outcome) -> Reply:
