@@ -1,0 +1,426 @@
+"""Facets from a real server to the panel: both eras, tolerant, bounded, shared, private.
+
+Each test connects a connector to a server of tests/servers, runs what the worker runs, and looks
+at what a member would see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+
+import pytest
+from django.db import connection, connections
+from django.db.models import Q
+from django.utils import timezone
+
+from connectors.actions import add_connector, connect_connector
+from connectors.models import Connector, Listing
+from connectors.protocol.identifiers import FACETS
+from connectors.runtime import close_runtime
+from connectors.tasks import check_connector
+from overview.counts import due_connectors
+from overview.models import StoredFacet
+from overview.queries import panel_of
+from overview.refresh import refresh
+from tests.overview.factories import entry
+from tests.servers.raw import LEGACY, MODERN, Drop, Error, Reply, forever, raw_server
+
+pytestmark = pytest.mark.django_db(transaction=True)
+FACETED = {"resources": {}, "extensions": {FACETS: {}}}
+DRAFTS = "Drafts awaiting review"
+
+
+@pytest.fixture(autouse=True)
+def _sessions(settings):
+    settings.FACET_READ_TIMEOUT_SECONDS = 2
+    yield
+    close_runtime()
+
+
+@pytest.fixture
+def server():
+    with raw_server(capabilities=FACETED) as server:
+        publish(server, entry())
+        yield server
+
+
+def publish(server, *entries):
+    """List these resources, each counting 3."""
+    server.on("resources/list", {"resources": list(entries)})
+    server.on("resources/read", lambda request: count(3, request.params["uri"]))
+
+
+def count(value, uri="acme://x"):
+    return text(json.dumps({"count": value}), uri)
+
+
+def text(body, uri="acme://x", **changes):
+    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": body, **changes}]}
+
+
+def connect(workspace, server, slug="outbound"):
+    """Add a connector, ask for it, and check it as the worker does."""
+    connector = Connector(workspace=workspace, slug=slug, name=slug.capitalize(), url=server.url)
+    add_connector(connector, [], by=None)
+    connect_connector(connector, by=None)
+    check_connector(connector.pk)
+    return Connector.objects.get(pk=connector.pk)
+
+
+def read_due(now=None):
+    """What the sweep would queue, run here."""
+    refresh(due_connectors(Q(), now or timezone.now()))
+
+
+def shown(workspace):
+    return [(row.count, row.title, row.state) for row in panel_of(workspace, timezone.now()).rows]
+
+
+def failure():
+    return StoredFacet.objects.get().failure
+
+
+@pytest.mark.requirement("F-001", "F-004")
+def test_the_facets_of_a_2025_server_that_advertises_in_initialize_are_shown(acme):
+    with raw_server(revisions=(LEGACY,), capabilities=FACETED) as server:
+        publish(server, entry())
+        connect(acme, server)
+        read_due()
+        claimed = server.seen("initialize")[0].params["capabilities"]["extensions"]
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+    assert claimed[FACETS] == {}
+
+
+@pytest.mark.requirement("F-002", "F-003", "F-005")
+def test_the_facets_of_a_2026_server_are_shown_and_every_request_claims_the_extension(acme):
+    with raw_server(revisions=(MODERN, LEGACY), capabilities=FACETED) as server:
+        publish(server, entry())
+        connector = connect(acme, server)
+        read_due()
+        assert connector.revision == MODERN
+        assert server.count("initialize") == 0
+        for request in server.seen("server/discover") + server.seen("resources/read"):
+            capabilities = request.params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
+            assert capabilities["extensions"][FACETS] == {}
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-006", "F-007", "F-008", "F-010")
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        {"resources": {}},
+        {"resources": {}, "extensions": {FACETS: None}},
+        {"resources": {}, "extensions": {FACETS: True}},
+        {"resources": {}, "extensions": {FACETS: []}},
+        {"resources": {}, "extensions": {FACETS.upper(): {}}},
+        {"resources": {}, "extensions": {FACETS + "-v2": {}}},
+        {"resources": {}, "experimental": {FACETS: {}}},
+    ],
+)
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+def test_a_server_that_does_not_advertise_is_ready_and_neither_listed_nor_read(
+    acme, capabilities, revision
+):
+    with raw_server(revisions=(revision,), capabilities=capabilities) as server:
+        publish(server, entry())
+        assert connect(acme, server).connection == "ready"
+        read_due()
+        read_due()
+        assert server.count("resources/list") == server.count("resources/read") == 0
+    assert shown(acme) == []
+
+
+@pytest.mark.requirement("F-009")
+def test_unknown_settings_of_the_extension_do_not_matter(acme):
+    capabilities = {"resources": {}, "extensions": {FACETS: {"future": [1]}}}
+    with raw_server(capabilities=capabilities) as server:
+        publish(server, entry())
+        connect(acme, server)
+        read_due()
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-011")
+def test_a_server_that_advertises_without_resources_has_no_rows_and_harms_nobody(acme, server):
+    with raw_server(capabilities={"extensions": {FACETS: {}}}) as empty:
+        connect(acme, empty, "empty")
+        connect(acme, server)
+        read_due()
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-012")
+def test_rows_disappear_at_once_when_a_server_no_longer_advertises(acme, server):
+    connector = connect(acme, server)
+    read_due()
+    server.capabilities = {"resources": {}}
+    Connector.objects.update(check_due_at=timezone.now())
+    check_connector(connector.pk)
+    assert shown(acme) == []
+
+
+@pytest.mark.requirement("D5", "F-035", "F-026", "F-028")
+def test_each_bad_entry_costs_itself_and_its_reason_is_kept(acme, server):
+    publish(
+        server,
+        entry("good"),
+        {**entry("plain"), "_meta": None},
+        {**entry("noted"), "annotations": None},
+        entry("untitled", title=None),
+        entry("charset", mimeType="Application/JSON; charset=utf-8"),
+        entry("odd", _meta={FACETS: {"level": "urgent", "future": 1}}),
+        7,
+        {"uri": "acme://broken", "name": 5, "_meta": {FACETS: {}}},
+    )
+    connect(acme, server)
+    read_due()
+    assert [title.split()[0] for _, title, _ in shown(acme)] == ["Good", "Noted", "Odd"]
+    skipped = Listing.objects.get(kind="resources").skipped
+    reasons = {each["name"]: each["reason"] for each in skipped}
+    assert reasons["untitled"] == "title is missing or not text"
+    assert reasons["charset"].startswith("mimeType must be exactly application/json")
+    assert len(skipped) == 4
+
+
+@pytest.mark.requirement("D4", "F-036")
+def test_a_facet_on_the_last_page_is_found_and_an_empty_cursor_is_a_cursor(acme, server):
+    pages = {None: ([], ""), "": ([], "b"), "b": ([entry()], None)}
+
+    def page(request):
+        entries, cursor = pages[request.params.get("cursor")]
+        return {"resources": entries} | ({"nextCursor": cursor} if cursor is not None else {})
+
+    server.on("resources/list", page)
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("D4", "F-037")
+def test_a_listing_without_end_is_cut_short_used_and_said(acme, server):
+    server.on("resources/list", {"resources": [entry()], "nextCursor": "again"})
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+    assert Listing.objects.get(kind="resources").cut_short
+
+
+@pytest.mark.requirement("F-038")
+def test_a_listing_whose_second_page_fails_counts_as_failed(acme, server):
+    def page(request):
+        if "cursor" in request.params:
+            return Error(-32603, "out of order")
+        return {"resources": [entry()], "nextCursor": "2"}
+
+    server.on("resources/list", page)
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == []
+    assert "out of order" in Listing.objects.get(kind="resources").failure
+
+
+VALID = {"3": "3", "3.0": "3", "1e3": "1000", "1e20": "1" + "0" * 20, "9007199254740993": None}
+
+
+@pytest.mark.requirement("D6", "F-070", "F-072", "F-073")
+@pytest.mark.parametrize(("written", "expected"), VALID.items())
+def test_a_whole_number_however_written_is_shown_as_plain_digits(acme, server, written, expected):
+    server.on("resources/read", text(f'{{"count": {written}}}'))
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == [(expected or written, DRAFTS, "ok")]
+
+
+NO_COUNTS = ["true", '"3"', "-1", "2.5", "null", "NaN", "1e400"]
+INVALID = [
+    *(f'{{"count": {value}}}' for value in NO_COUNTS),
+    "{}",
+    "3",
+    "",
+    "three",
+    '\ufeff{"count": 1}',
+    "[" * 100_000,
+    '{"count": ' + "9" * 5000 + "}",
+]
+
+
+@pytest.mark.requirement("D6", "F-074", "F-075", "F-076", "F-077", "F-079")
+@pytest.mark.parametrize("body", INVALID, ids=range(len(INVALID)))
+def test_anything_else_is_a_failed_read_whose_reason_is_kept(acme, server, body):
+    server.on("resources/read", text(body))
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == [(None, DRAFTS, "unavailable")]
+    assert failure()
+
+
+BLOB = {"uri": "acme://x", "mimeType": "application/json", "blob": "eyJjb3VudCI6IDN9"}
+SHAPES = [
+    {"contents": []},
+    {},
+    {"contents": [BLOB]},
+    {"contents": [{**BLOB, "text": '{"count": 3}'}]},
+    {"contents": text('{"count": 3}')["contents"] * 2},
+    text('{"count": 3}', mimeType="text/plain"),
+    {"resultType": "input_required", "inputRequests": {}},
+    Error(-32602, "Unknown resource"),
+    Reply(200, body=b"<html>"),
+    Reply(500, body=b"oops", content_type="text/plain"),
+]
+
+
+@pytest.mark.requirement("D6", "F-081", "F-082", "F-083", "F-084", "F-095")
+@pytest.mark.parametrize("answer", SHAPES, ids=range(len(SHAPES)))
+def test_a_read_of_another_shape_fails_alone(acme, server, answer):
+    publish(server, entry("bad"), entry("good"))
+
+    def read(request):
+        return answer if request.params["uri"].endswith("bad") else count(3)
+
+    server.on("resources/read", read)
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == [
+        (None, "Bad awaiting review", "unavailable"),
+        ("3", "Good awaiting review", "ok"),
+    ]
+
+
+@pytest.mark.requirement("F-085", "F-086")
+def test_a_read_without_a_media_type_or_with_another_uri_counts(acme, server):
+    server.on("resources/read", {"contents": [{"uri": "other://y", "text": '{"count": 2}'}]})
+    connect(acme, server)
+    read_due()
+    assert shown(acme) == [("2", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-030", "F-087")
+def test_a_read_carries_the_exact_uri_and_nothing_about_people(acme, alice, server):
+    uri = "Odd+scheme:not a//uri?%zz#é📬"
+    publish(server, entry(uri=uri))
+    connect(acme, server)
+    read_due()
+    (request,) = server.seen("resources/read")
+    assert {*request.params} == {"uri", "_meta"}
+    assert request.params["uri"] == uri
+    said = json.dumps(request.message) + json.dumps(request.headers)
+    for word in ("alice", "acme", "Acme", "session", "traceparent"):
+        assert word not in said.replace(uri, "")
+
+
+@pytest.mark.requirement("D7", "F-095", "F-096", "F-130", "F-134")
+def test_a_slow_facet_is_unavailable_in_its_time_and_delays_no_sibling(acme, server):
+    names = ["a", "b", "c", "d", "slow"]
+    publish(server, *(entry(name) for name in names))
+
+    async def read(request):
+        return await forever() if request.params["uri"].endswith("slow") else count(3)
+
+    server.on("resources/read", read)
+    connect(acme, server)
+    reading = in_thread(read_due)
+    wait_until(lambda: len(shown(acme)) == 4)
+    assert reading.is_alive()
+    reading.join(10)
+    assert shown(acme)[-1] == (None, "Slow awaiting review", "unavailable")
+    assert "2 s" in StoredFacet.objects.get(position=4).failure
+
+
+@pytest.mark.requirement("D7", "F-117", "F-059")
+def test_readers_in_many_threads_share_one_listing_and_one_read(acme, server):
+    async def slowly(request):
+        await asyncio.sleep(0.2)
+        return count(3)
+
+    server.on("resources/read", slowly)
+    connect(acme, server)
+    readers = [in_thread(read_due) for _ in range(8)]
+    for reader in readers:
+        reader.join(20)
+    assert (server.count("resources/list"), server.count("resources/read")) == (1, 1)
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-121", "F-060")
+def test_a_servers_own_time_to_live_does_not_keep_a_count_from_being_read_again(acme, server):
+    server.on("resources/read", {**count(3), "ttlMs": 3_600_000})
+    connect(acme, server)
+    read_due()
+    StoredFacet.objects.update(read_at=timezone.now() - timezone.timedelta(seconds=60))
+    server.on("resources/read", {**count(4), "ttlMs": 3_600_000})
+    read_due()
+    assert shown(acme) == [("4", DRAFTS, "ok")]
+
+
+@pytest.mark.requirement("F-039")
+def test_two_hundred_facets_of_one_server_are_all_shown(acme, server):
+    publish(server, *(entry(f"facet-{number}") for number in range(200)))
+    connect(acme, server)
+    read_due()
+    assert len(shown(acme)) == 200
+
+
+@pytest.mark.requirement("D13", "F-079")
+def test_a_giant_answer_is_refused_and_the_connection_serves_others(acme, server, settings):
+    settings.CONNECTOR_MAX_BODY_BYTES = 1_000_000
+    publish(server, entry("giant"), entry("good"))
+
+    def read(request):
+        is_giant = request.params["uri"].endswith("giant")
+        return text('{"count": 3}' + " " * 2_000_000) if is_giant else count(3)
+
+    server.on("resources/read", read)
+    connect(acme, server)
+    read_due()
+    assert [state for _, _, state in shown(acme)] == ["unavailable", "ok"]
+
+
+@pytest.mark.requirement("S-009", "F-142")
+def test_a_connection_that_is_lost_while_reading_shows_as_failed_after_one_quick_retry(
+    acme, server
+):
+    def drop(request):
+        raise Drop
+
+    connector = connect(acme, server)
+    server.on("resources/read", drop)
+    server.on("server/discover", drop)
+    read_due()
+    assert Connector.objects.get().connection == "ready"
+    server.intercept = drop
+    check_connector(connector.pk)
+    assert shown(acme) == [(None, "Failed", "failed")]
+    server.intercept = None
+
+
+@pytest.mark.requirement("F-123", "R-140")
+def test_two_workspaces_with_one_server_use_their_own_connections(acme, other, server):
+    connect(acme, server)
+    connect(other, server)
+    read_due()
+    assert (server.count("resources/list"), server.count("resources/read")) == (2, 2)
+    assert shown(acme) == shown(other) == [("3", DRAFTS, "ok")]
+
+
+def in_thread(function):
+    def bracketed():
+        try:
+            function()
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=bracketed, daemon=True)
+    thread.start()
+    return thread
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < deadline
+        connection.close()
+        threading.Event().wait(0.02)
