@@ -18,8 +18,10 @@ from connectors.inputs import host_of
 from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, standing_now, standings
 from connectors.status import Action, Status, allowed, label_of
-from overview.connector_facets import facet_counts, facet_lines, skipped_lines
+from overview.connector_facets import FacetLine, facet_counts, facet_lines, skipped_lines
+from overview.tasks import refresh_workspace
 from workspaces.access import Member, workspace_for
+from workspaces.actions import keep_watched
 from workspaces.queries import admins_of
 
 # The worst first. What is at rest on purpose needs nobody.
@@ -104,7 +106,26 @@ def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     standing = standing_now(found, now)
     listings = inspection.listings_of(found)
     context = _facts(found, listings) | _acts(member, standing) | _facets(found, listings, now)
-    return render(request, "connectors/detail.html", {"standing": standing, **context})
+    # Its counts are read while somebody looks at them here, as on the overview.
+    if keep_watched(member.workspace):
+        refresh_workspace.delay(member.workspace.pk)
+    checked = found.checked_at.timestamp() if found.checked_at else ""
+    context |= {
+        "standing": standing,
+        "is_pending": _is_pending(standing, context["facets"], now),
+        # Changes with whatever may change the page while somebody waits for it.
+        "state": f"{standing.status} {found.generation} {checked} {member.workspace.panel_version}",
+    }
+    return render(request, "connectors/detail.html", context)
+
+
+def _is_pending(standing: Standing, facets: list[FacetLine], now: datetime) -> bool:
+    """Whether an answer is on its way: the page's script asks for it until it is there."""
+    if standing.status is Status.READY and any(each.reading.state == "checking" for each in facets):
+        return True
+    due_at = standing.connector.check_due_at
+    is_due = due_at is not None and due_at <= now
+    return is_due or standing.status in (Status.CONNECTING, Status.STARTING)
 
 
 def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]:

@@ -164,7 +164,12 @@ def test_hostile_names_and_titles_are_text(acme, alice_client):
             "Configure",
         ),
         (lambda ws: failed(ws, "mail"), "Nothing listens there.", "Try again"),
-        (lambda ws: failed(ws, "mail", REFUSED), "The server refused the credential.", "Reconnect"),
+        (lambda ws: failed(ws, "mail", REFUSED), "The server refused the credential.", "Sign in"),
+        (
+            lambda ws: failed(ws, "mail", REFUSED, secrets=[("bearer", "token")]),
+            "The server refused the credential.",
+            "Reconnect",
+        ),
     ],
 )
 def test_a_problem_says_what_happened_and_what_to_do(
@@ -191,6 +196,32 @@ def test_the_technical_error_waits_behind_a_disclosure(acme, alice_client):
     failed(acme, "mail", outcome=Fault(FaultKind.HTTP, "It answered 502.", http_status=502))
     html = alice_client.get("/w/acme/connectors/mail/").content.decode()
     assert "http, HTTP 502: It answered 502." in html.partition("<details")[2]
+
+
+@pytest.mark.parametrize(
+    ("made", "is_pending"),
+    [
+        (added, False),
+        (lambda ws: asked(added(ws)), True),
+        (ready, False),
+        (lambda ws: facet(ready(ws), "drafts"), True),
+        (lambda ws: failed(ws, "mail"), False),
+    ],
+)
+def test_a_page_asks_again_only_while_an_answer_is_on_its_way(acme, alice_client, made, is_pending):
+    made(acme)
+    if not is_pending:
+        Connector.objects.update(check_due_at=timezone.now() + timedelta(minutes=5))
+    answer = alice_client.get("/w/acme/connectors/mail/")
+    assert answer.context["is_pending"] is is_pending
+    assert ("data-pending" in answer.content.decode()) is is_pending
+
+
+def test_looking_at_a_connector_has_its_counts_read(acme, bob_client):
+    ready(acme)
+    bob_client.get("/w/acme/connectors/mail/")
+    acme.refresh_from_db()
+    assert acme.watched_until > timezone.now()
 
 
 def test_operations_tell_the_last_check_and_the_median_of_twenty(acme, alice_client):
