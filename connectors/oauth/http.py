@@ -12,10 +12,10 @@ import httpcore2
 from connectors.oauth.metadata import IsAllowed
 from connectors.sessions import Fault, FaultKind
 from connectors.sessions.body import read
+from connectors.sessions.endpoint import shared_ssl_context
 from connectors.sessions.faults import WireFault, of_transport, retry_after_seconds
 from connectors.sessions.guard import GuardedBackend
 from connectors.sessions.http_rules import core_url, endpoint_of, header_of
-from connectors.sessions.http_wire import shared_ssl_context
 
 REQUEST_SECONDS = 8
 MAX_BYTES = 256 * 1024
@@ -56,6 +56,7 @@ async def send(
             "host": parsed.netloc.decode("ascii"),
             "accept": "application/json",
             "accept-encoding": "gzip",
+            "user-agent": "workspace-overview",
             **(headers or {}),
         }
         if body:

@@ -9,7 +9,7 @@ import ssl
 from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httpcore2
 from mcp.shared.exceptions import MCPError
@@ -18,7 +18,7 @@ from connectors.sessions.guard import BlockedAddress, UnknownName
 from connectors.sessions.values import Fault, FaultKind, Target
 
 MAX_PEER_TEXT = 200
-MIN_SECRET_CHARS = 6
+MIN_SECRET_CHARS = 4
 """Shorter ones would blot out ordinary words, and are no secrets."""
 
 _INVISIBLE = re.compile(
@@ -97,7 +97,8 @@ def _secrets_of(target: Target) -> set[str]:
     values += [value.partition(" ")[2] for value in values]
     try:
         parts = urlsplit(target.url)
-        values += [parts.password or "", parts.username or ""]
+        named = [parts.username or "", parts.password or ""]
+        values += [*named, *map(unquote, named)]
         values += [value for _, value in parse_qsl(parts.query)]
     except ValueError:
         pass

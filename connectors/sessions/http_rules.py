@@ -54,6 +54,8 @@ def headers_of(target: Target, url: httpx2.URL) -> dict[str, str]:
         "accept": "application/json, text/event-stream",
         "accept-encoding": "gzip",
         "content-type": "application/json",
+        # Some gateways refuse requests that do not name their program.
+        "user-agent": "workspace-overview",
     }
 
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import httpcore2
-import httpx2
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -23,10 +20,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from connectors.protocol.challenges import missing_scope
 from connectors.sessions import http_rules
 from connectors.sessions.body import bounded, decoded, read, too_large
+from connectors.sessions.endpoint import MAX_IGNORED_BYTES, Endpoint
 from connectors.sessions.event_stream import Event, EventTooLarge, events
-from connectors.sessions.faults import Peer, WireFault, fault, of_transport
-from connectors.sessions.guard import GuardedBackend, IsAllowed
-from connectors.sessions.jsonrpc import Answer, encode
+from connectors.sessions.faults import Peer, WireFault, fault
+from connectors.sessions.guard import IsAllowed
+from connectors.sessions.jsonrpc import Answer
 from connectors.sessions.values import Fault, FaultKind, Limits, Target
 from connectors.sessions.wire import (
     HANDSHAKE,
@@ -45,23 +43,8 @@ VERSION = "mcp-protocol-version"
 RESUME_ATTEMPTS = 2
 RESUME_WAIT_MS = 1000
 MIN_RESUME_WAIT_MS = 100
-MAX_IGNORED_BYTES = 64 * 1024
-"""What is read of a body that nobody needs, so that its socket can be used again."""
-MAX_COOKIES = 20
 
 _CUT = (httpcore2.NetworkError, httpcore2.RemoteProtocolError)
-_BELOW_HTTP = (
-    httpcore2.NetworkError,
-    httpcore2.ProtocolError,
-    httpcore2.TimeoutException,
-    httpcore2.UnsupportedProtocol,
-)
-
-
-@functools.cache
-def shared_ssl_context() -> ssl.SSLContext:
-    """One for the process: making one takes 20 to 70 ms."""
-    return httpx2.create_ssl_context(trust_env=False)
 
 
 class HttpWire(Wire):
@@ -69,22 +52,11 @@ class HttpWire(Wire):
 
     def __init__(self, target: Target, limits: Limits, peer: Peer, is_allowed: IsAllowed) -> None:
         super().__init__(limits, peer)
-        self._url = http_rules.endpoint_of(target.url)
-        self._headers = http_rules.headers_of(target, self._url)
+        self._endpoint = Endpoint(target, limits, is_allowed)
         self._authorization = target.authorization
-        self._is_allowed = is_allowed
-        self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=shared_ssl_context() if self._url.scheme == "https" else None,
-            max_connections=limits.max_concurrent,
-            max_keepalive_connections=limits.max_concurrent,
-            keepalive_expiry=limits.keepalive_seconds,
-            network_backend=GuardedBackend(is_allowed),
-        )
         self._session_id: str | None = None
         self._version: str | None = None
-        self._cookies: dict[str, str] = {}
         self._withdrawals: set[asyncio.Task[None]] = set()
-        self._is_closed = False
 
     async def request(
         self,
@@ -114,7 +86,10 @@ class HttpWire(Wire):
         for is_last in (False, False, True):
             credential = await self._credential(refused)
             sent = {**headers, "authorization": credential} if credential else headers
-            async with self._send("POST", sent, message, method=exchange.method) as response:
+            is_endless = exchange.method == LISTEN
+            async with self._endpoint.send(
+                "POST", sent, message, is_endless=is_endless
+            ) as response:
                 if response.status != 401 or credential is None or is_last:
                     return await self._answer(response, exchange, headers)
                 refused = credential
@@ -131,7 +106,7 @@ class HttpWire(Wire):
         if isinstance(value, Fault):
             raise WireFault(value)
         self.peer.hide(value)
-        self._headers["authorization"] = value
+        self._endpoint.headers["authorization"] = value
         return value
 
     async def notify(
@@ -148,7 +123,7 @@ class HttpWire(Wire):
     async def _tell(self, message: dict[str, Any], headers: Mapping[str, str]) -> None:
         """Send what has no answer. A fault is left to the next request, which meets it too."""
         with contextlib.suppress(WireFault):
-            async with self._send("POST", headers, message) as response:
+            async with self._endpoint.send("POST", headers, message) as response:
                 await read(response, MAX_IGNORED_BYTES)
 
     async def aclose(self) -> None:
@@ -160,12 +135,11 @@ class HttpWire(Wire):
                 with contextlib.suppress(WireFault, TimeoutError):
                     async with (
                         asyncio.timeout(self.limits.close_seconds),
-                        self._send("DELETE", self._protocol_headers("", {})),
+                        self._endpoint.send("DELETE", self._protocol_headers("", {})),
                     ):
                         pass
         finally:
-            self._is_closed = True
-            await self._pool.aclose()
+            await self._endpoint.aclose()
 
     def _protocol_headers(self, method: str, opts: CallOptions) -> dict[str, str]:
         """The headers of the era: as stamped by the SDK, or as last stamped."""
@@ -179,45 +153,6 @@ class HttpWire(Wire):
         if self._session_id is not None:
             headers[SESSION_ID] = self._session_id
         return headers
-
-    @contextlib.asynccontextmanager
-    async def _send(
-        self,
-        verb: str,
-        headers: Mapping[str, str],
-        message: dict[str, Any] | None = None,
-        *,
-        method: str = "",
-    ) -> AsyncIterator[httpcore2.Response]:
-        """Send one HTTP request, and again to where the same origin redirects it (D12).
-
-        Raises: WireFault when nothing came back, or a redirect that is not followed.
-        """
-        if self._is_closed:
-            raise fault(FaultKind.CLOSED, "The connection was closed.")
-        url = self._url
-        silence = self.limits.silence_seconds if method == LISTEN else None
-        timeout = {"connect": self.limits.connect_seconds, "read": silence}
-        content = _encoded(message)
-        try:
-            for _ in range(self.limits.max_redirects + 1):
-                async with self._pool.stream(
-                    verb,
-                    http_rules.core_url(url),
-                    headers=http_rules.lines({**self._headers, **self._cookie(), **headers}),
-                    content=content,
-                    extensions={"timeout": timeout},
-                ) as response:
-                    self._keep_cookies(response)
-                    location = http_rules.location_of(response)
-                    if location is None:
-                        yield response
-                        return
-                    url = http_rules.followed(response.status, url, location, self._is_allowed)
-                    await read(response, MAX_IGNORED_BYTES)
-        except _BELOW_HTTP as error:
-            raise WireFault(of_transport(error)) from None
-        raise fault(FaultKind.REDIRECT, "The server redirects in circles.")
 
     async def _answer(
         self, response: httpcore2.Response, exchange: Exchange, headers: Mapping[str, str]
@@ -258,7 +193,7 @@ class HttpWire(Wire):
             wait_ms = RESUME_WAIT_MS if last.retry_ms is None else last.retry_ms
             await asyncio.sleep(max(wait_ms, MIN_RESUME_WAIT_MS) / 1000)
             position = {"last-event-id": last.id.decode("utf-8", "replace")}
-            async with self._send("GET", {**headers, **position}) as more:
+            async with self._endpoint.send("GET", {**headers, **position}) as more:
                 answer, reached = await self._read_events(more, exchange)
             failures = failures + 1 if reached.id is None else 0
             last = last if reached.id is None else reached
@@ -330,25 +265,6 @@ class HttpWire(Wire):
         task = asyncio.create_task(tell())
         self._withdrawals.add(task)
         task.add_done_callback(self._withdrawals.discard)
-
-    def _cookie(self) -> dict[str, str]:
-        if not self._cookies:
-            return {}
-        return {"cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
-
-    def _keep_cookies(self, response: httpcore2.Response) -> None:
-        """Keep what a sticky load balancer sets, for this endpoint and this connection only."""
-        for key, line in response.headers:
-            if key.lower() == b"set-cookie" and len(self._cookies) < MAX_COOKIES:
-                name, _, value = line.decode("latin-1").partition(";")[0].partition("=")
-                self._cookies[name.strip()] = value.strip()
-
-
-def _encoded(message: dict[str, Any] | None) -> bytes:
-    try:
-        return b"" if message is None else encode(message)
-    except ValueError:
-        raise fault(FaultKind.PROTOCOL, "The request holds what JSON cannot carry.") from None
 
 
 def _error_in(raw: bytes) -> MCPError | None:

@@ -15,7 +15,7 @@ from tests.connectors.session_host import RESOURCE_LIMITS, host_of, target_of
 from tests.servers.raw import CAPABILITIES_KEY, LEGACY, MODERN, Error, Reply, forever, raw_server
 
 READ = {"contents": [{"uri": "test://one", "text": '{"count": 3}'}]}
-FACET_SERVER = {"resources": {}, "extensions": {FACETS: {}}}
+FACET_SERVER: dict[str, object] = {"resources": {}, "extensions": {FACETS: {}}}
 
 
 def claimed(request):
@@ -245,7 +245,7 @@ def test_a_read_carries_its_uri_the_era_and_nothing_that_tells_who_reads(revisio
     assert request.params == {"uri": "test://one"}
     assert all(key.startswith("io.modelcontextprotocol/") for key in meta)
     allowed = {"accept", "accept-encoding", "authorization", "content-length", "content-type"}
-    allowed |= {"host", "mcp-method", "mcp-name", "mcp-protocol-version"}
+    allowed |= {"host", "mcp-method", "mcp-name", "mcp-protocol-version", "user-agent"}
     assert set(request.headers) <= allowed
     assert request.headers["authorization"] == "Bearer workspace"
 
@@ -255,7 +255,7 @@ def test_a_call_claims_for_its_outside_client_on_a_2026_connection():
         server.on("tools/call", {"content": []})
         target = target_of(server.url)
         meta = {RESOURCE_ARGUMENTS: {"crm://1": {"contents": []}}, "traceparent": "00-a"}
-        capabilities = {"sampling": {}}
+        capabilities: dict[str, object] = {"sampling": {}}
         assert host.call(target, meta=meta, client_capabilities=capabilities)["content"] == []
     sent = server.seen("tools/call")[0].params
     assert sent["_meta"][CAPABILITIES_KEY] == capabilities

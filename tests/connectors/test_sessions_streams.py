@@ -130,7 +130,7 @@ def test_an_error_in_a_stream_is_the_server_s():
 
 
 def test_a_request_of_the_server_in_a_stream_is_answered():
-    replies = []
+    replies: list[dict[str, object]] = []
 
     async def body(request):
         for number, method in enumerate(["ping", "sampling/createMessage"]):
@@ -152,7 +152,10 @@ def test_a_request_of_the_server_in_a_stream_is_answered():
         server.on("resources/read", lambda r: Reply(body=body(r), content_type="text/event-stream"))
         assert host.read(target_of(server.url)) == READ
     assert replies[0] == {"jsonrpc": "2.0", "id": "s0", "result": {}}
-    assert (replies[1]["id"], replies[1]["error"]["code"]) == ("s1", -32601)
+    assert (replies[1]["id"], replies[1]["error"]) == (
+        "s1",
+        {"code": -32601, "message": "Method not found"},
+    )
 
 
 @pytest.mark.parametrize("revision", [LEGACY, MODERN])
@@ -178,7 +181,7 @@ def notification(method, **params):
 
 
 def listening(frames, *, revision=MODERN, **limits):
-    changes = []
+    changes: list[str | None] = []
     with raw_server(revisions=(revision,)) as server, host_of(**limits) as host:
         server.on("subscriptions/listen", frames)
         target = target_of(server.url)
