@@ -23,7 +23,7 @@ from connectors.models import Connector, OAuthGrant, PendingSignIn, SecretKind, 
 from connectors.oauth import acts
 from connectors.oauth.discovery import Found, discover, register
 from connectors.oauth.http import Answer, send
-from connectors.oauth.metadata import AuthorizationServer, Problem, host_of
+from connectors.oauth.metadata import AuthorizationServer, Problem, host_of, is_same_issuer
 from connectors.oauth.site import Site
 from connectors.oauth.tokens import (
     Client,
@@ -209,8 +209,9 @@ def _given_client(connector: Connector, issuer: str) -> tuple[str, str | None] |
     }
     if client_id := values.get(f"client_id@{issuer}"):
         return client_id, values.get(f"client_secret@{issuer}")
-    if operators := settings.OAUTH_CLIENTS.get(issuer):
-        return operators["client_id"], operators.get("client_secret")
+    for key, operators in settings.OAUTH_CLIENTS.items():
+        if is_same_issuer(key, issuer):
+            return operators["client_id"], operators.get("client_secret")
     return None
 
 

@@ -106,7 +106,7 @@ def parse_server(
     if not isinstance(value, dict) or not isinstance(value.get("issuer"), str):
         return None
     host = shorten(host_of(issuer), 100)
-    if not _is_same_issuer(value["issuer"], issuer):
+    if not is_same_issuer(value["issuer"], issuer):
         return Problem(
             f"The sign-in page of {host} says that it belongs to {shorten(value['issuer'], 100)}. "
             "It is not used, because that may be an attack. Tell who runs the server."
@@ -137,7 +137,8 @@ def parse_server(
     )
 
 
-def _is_same_issuer(a: str, b: str) -> bool:
+def is_same_issuer(a: str, b: str) -> bool:
+    """Compare as text (RFC 8414 section 3.3), but for the slash of an address without a path."""
     try:
         return issuers_match(a, b)
     except ValueError:

@@ -1,10 +1,11 @@
-"""The endpoint's site, once for all tests, with a clean memory for each."""
+"""The endpoint's site, once for all tests, with a clean memory for each; a server to sign in to."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.connectors.outside import Outside, site_on_a_port, token_for
+from tests.servers.authorization import authorization_server
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +43,13 @@ def site(_site, transactional_db, queued):
 def agent(site, acme, alice):
     """Alice's agent in Acme, allowed everything."""
     return Outside(site, acme.slug, token_for(acme, alice))
+
+
+@pytest.fixture
+def server(transactional_db, queued):
+    """An authorization server that agrees to everything, before a server with one resource."""
+    from connectors.runtime import close_runtime
+
+    with authorization_server() as running:
+        yield running
+        close_runtime()
