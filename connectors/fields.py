@@ -27,7 +27,7 @@ class ExactJSONField(models.TextField):  # type: ignore[type-arg]
         return value
 
 
-class EncryptedField(models.BinaryField):
+class EncryptedField(models.BinaryField):  # type: ignore[type-arg]
     """A short text that is encrypted at rest with the first of `SECRETS_KEYS`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -46,14 +46,12 @@ def take_listings(connector_id: int, owner: str, now: datetime) -> None:
     target = targets_of(Connector.objects.filter(pk=connector_id), now).get(connector_id)
     if connector is None or target is None:
         return
-    capabilities = connector.capabilities or {}
     has_clients = Listing.objects.filter(
         listings.for_endpoint(now), connector_id=connector_id
     ).exists()
-    for kind, method in _METHODS.items():
+    for kind in _METHODS:
         if kind == ListingKind.RESOURCES and not has_clients:
             continue
-        capability = "tools" if kind == ListingKind.TOOLS else "resources"
         claimed = listings.claim(
             [connector_id],
             kind,
@@ -62,26 +60,25 @@ def take_listings(connector_id: int, owner: str, now: datetime) -> None:
             interval_seconds=settings.TEMPLATE_LISTING_SECONDS,
             retry_seconds=settings.FACET_LISTING_RETRY_SECONDS,
         )
-        if not claimed:
-            continue
-        listed: Listed | Fault = Listed(entries=[], pages=0, cut_short=None)
-        if isinstance(capabilities.get(capability), dict):
-            listed = run(
-                lambda sessions, method=method: sessions.list_entries(
-                    target, method, settings.CONNECT_SECONDS
-                ),
-                settings.CONNECT_SECONDS + 5,
+        if claimed:
+            listed = _list(connector, target, kind)
+            listings.store(
+                connector_id,
+                kind,
+                listed,
+                owner=owner,
+                now=now,
+                epoch=connector.epoch,
+                skipped=_unusable(kind, listed),
             )
-        skipped = _unusable(kind, listed)
-        listings.store(
-            connector_id,
-            kind,
-            listed,
-            owner=owner,
-            now=now,
-            epoch=connector.epoch,
-            skipped=skipped,
-        )
+
+
+def _list(connector: Connector, target: Target, kind: ListingKind) -> Listed | Fault:
+    capability = "tools" if kind == ListingKind.TOOLS else "resources"
+    if not isinstance((connector.capabilities or {}).get(capability), dict):
+        return Listed(entries=[], pages=0, cut_short=None)
+    seconds = settings.CONNECT_SECONDS
+    return run(lambda sessions: sessions.list_entries(target, _METHODS[kind], seconds), seconds + 5)
 
 
 def _unusable(kind: ListingKind, listed: Listed | Fault) -> list[dict[str, str | None]]:

@@ -22,12 +22,13 @@ from connectors.runtime import close_runtime  # noqa: E402
 from overview.consumers import OverviewConsumer  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
 
-_site = ProtocolTypeRouter(
+# Typed loosely: the stubs know neither Django's path() around a consumer nor plain scopes.
+_socket: Any = OverviewConsumer.as_asgi()
+_sockets: Any = [path("ws/w/<slug:slug>/", _socket)]
+_site: Any = ProtocolTypeRouter(
     {
         "http": django_application,
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter([path("ws/w/<slug:slug>/", OverviewConsumer.as_asgi())]))
-        ),
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(_sockets))),
     }
 )
 endpoint = McpEndpoint()

@@ -9,11 +9,12 @@ from typing import Any
 from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 
 from workspaces.access import is_signed_in, member_of
 from workspaces.actions import keep_watched
-from workspaces.models import User, Workspace
+from workspaces.models import Workspace
 from workspaces.push import group_of
 
 TICK_SECONDS = 30
@@ -48,7 +49,9 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
         if self._group is not None:
             await self.channel_layer.group_discard(self._group, self.channel_name)
 
-    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+    async def receive(
+        self, text_data: str | None = None, bytes_data: bytes | None = None, **kwargs: Any
+    ) -> None:
         """Pages have nothing to say; what arrives is ignored, whatever it is."""
 
     async def panel_changed(self, event: dict[str, Any]) -> None:
@@ -82,7 +85,7 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
             await self.close(code=NO_ACCESS if is_signed_in(user) else SIGNED_OUT)
         return workspace
 
-    def _watched(self, user: User | AnonymousUser) -> Workspace | None:
+    def _watched(self, user: AbstractBaseUser | AnonymousUser) -> Workspace | None:
         member = member_of(user, self.scope["url_route"]["kwargs"]["slug"])
         if member is None:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import MutableMapping
 from typing import Any
 
 # A sign-in link is a key for as long as nobody has used it, and so is what an authorization
@@ -10,7 +11,9 @@ from typing import Any
 _LINKS = re.compile(r"(?<=/sign-in/link/)[^\s'\"?>]+|(?<=/oauth/callback/)[^\s'\">]+")
 
 
-def without_links(logger: Any, method: str, event: dict[str, Any]) -> dict[str, Any]:
+def without_links(
+    logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
     """A structlog processor: blank the secret part of sign-in links."""
     return {
         name: _LINKS.sub("…", value if isinstance(value, str) else str(value))

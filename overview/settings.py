@@ -291,7 +291,7 @@ USE_I18N = False
 
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO" if DATABASE_URL else "WARNING")
 LOG_FORMAT = env.str("LOG_FORMAT", default="json" if DATABASE_URL else "text")
-_shared_processors = [
+_shared_processors: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from connectors import urls as connectors_urls
 from overview import connector_pages, views
@@ -24,7 +24,7 @@ connectors_in_workspace = [
     *connectors_urls.urlpatterns,
     path("connectors/<slug:connector>/", connector_pages.connector, name="detail"),
 ]
-connectors_patterns = (
+connectors_patterns: tuple[list[URLPattern | URLResolver], str] = (
     [path("w/<slug:slug>/", include(connectors_in_workspace)), *connectors_urls.site_patterns],
     connectors_urls.app_name,
 )

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 START_SECONDS = 60
@@ -25,7 +26,8 @@ class Host:
         kept = {name: value for name, value in os.environ.items() if name not in outside}
         self.environment = {**kept, "VAR_DIR": str(directory), **environment}
         self.port = port or free_port()
-        self.process = None
+        self.process: Any = None
+        self.link = ""
 
     def manage(self, *words):
         """Run a command to its end; what it printed."""
@@ -54,7 +56,8 @@ class Host:
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
-        return self.line(r"Open (http://\S+)")
+        self.link = self.line(r"Open (http://\S+)")
+        return self.link
 
     def _listen(self):
         for line in self.process.stdout:

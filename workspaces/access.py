@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
@@ -51,7 +52,7 @@ def attempted_address(request: HttpRequest, credentials: dict[str, object] | Non
     return str(address).strip().upper().lower()
 
 
-def member_of(user: User | AnonymousUser, slug: str) -> Member | None:
+def member_of(user: AbstractBaseUser | AnonymousUser, slug: str) -> Member | None:
     """The person as a member of that workspace, or None: no such workspace, or not theirs."""
     if not is_signed_in(user):
         return None

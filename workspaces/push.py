@@ -61,7 +61,8 @@ async def _send(group: str, message: dict[str, Any]) -> None:
     assert layer is not None
     for is_last in (False, True):
         try:
-            return await layer.group_send(group, message)
+            await layer.group_send(group, message)
+            return
         except Exception:
             # After a restart of Redis the layer's first send fails once and the next one works.
             if is_last:

@@ -39,7 +39,7 @@ class _Bell:
 bell = _Bell()
 
 
-class Channel(memory.Channel):  # type: ignore[misc]
+class Channel(memory.Channel):
     def _put(self, queue: str, message: Any, **kwargs: Any) -> None:
         super()._put(queue, message, **kwargs)
         bell.ring()
@@ -57,17 +57,18 @@ class Channel(memory.Channel):  # type: ignore[misc]
         bell.ring()
 
 
-class Transport(memory.Transport):  # type: ignore[misc]
+class Transport(memory.Transport):
     Channel = Channel
     global_state = virtual.BrokerState()
     # Set, then rung for: the worker looks at its own stop flag at once.
     is_stopping = False
 
-    def drain_events(self, connection: Any, timeout: float | None = None) -> Any:
+    def drain_events(self, connection: Any, timeout: float | None = None, **kwargs: Any) -> Any:
         end = None if timeout is None else monotonic() + timeout
         while True:
             seen = bell.rings()
             try:
+                assert self.cycle is not None
                 return self.cycle.get(self._deliver, timeout=timeout)
             except Empty:
                 left = None if end is None else end - monotonic()

@@ -9,6 +9,7 @@ from typing import Any
 
 from celery import Celery
 from celery.beat import EmbeddedService
+from celery.platforms import EX_OK
 from celery.worker import WorkController, state
 
 from overview.embedded import wake
@@ -16,7 +17,7 @@ from overview.embedded import wake
 logger = logging.getLogger(__name__)
 
 
-class _Worker(WorkController):  # type: ignore[misc]
+class _Worker(WorkController):
     def __init__(self, **kwargs: Any) -> None:
         self.ready = threading.Event()
         super().__init__(**kwargs)
@@ -64,7 +65,7 @@ class EmbeddedCelery:
         """End after the tasks under way; False when one of them did not end in time."""
         if self._beat is not None:
             self._beat.service.stop(wait=False)
-        state.should_stop = 0
+        state.should_stop = EX_OK  # type: ignore[assignment]
         wake.Transport.is_stopping = True
         wake.bell.ring()
         if self._thread is None:

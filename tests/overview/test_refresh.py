@@ -10,6 +10,8 @@ import asyncio
 import json
 import threading
 import time
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -29,7 +31,7 @@ from tests.overview.factories import entry
 from tests.servers.raw import LEGACY, MODERN, Drop, Error, Reply, forever, raw_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FACETED = {"resources": {}, "extensions": {FACETS: {}}}
+FACETED: dict[str, Any] = {"resources": {}, "extensions": {FACETS: {}}}
 DRAFTS = "Drafts awaiting review"
 
 
@@ -350,7 +352,7 @@ def test_a_servers_own_time_to_live_does_not_keep_a_count_from_being_read_again(
     server.on("resources/read", {**count(3), "ttlMs": 3_600_000})
     connect(acme, server)
     read_due()
-    StoredFacet.objects.update(read_at=timezone.now() - timezone.timedelta(seconds=60))
+    StoredFacet.objects.update(read_at=timezone.now() - timedelta(seconds=60))
     server.on("resources/read", {**count(4), "ttlMs": 3_600_000})
     read_due()
     assert shown(acme) == [("4", DRAFTS, "ok")]

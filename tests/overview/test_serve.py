@@ -19,10 +19,9 @@ WAIT_SECONDS = 30
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
     host = Host(tmp_path_factory.mktemp("var"))
-    host.link = host.start()
+    host.start()
     yield host
-    if host.process.poll() is None:
-        host.stop()
+    host.stop()
 
 
 def browser():
