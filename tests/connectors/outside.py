@@ -27,11 +27,16 @@ MODES = ["legacy", "2026-07-28"]
 REVISIONS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
 
 
-@contextmanager
 def site_on_a_port():
-    """The whole ASGI application under uvicorn in a thread; gives its address."""
+    """The whole ASGI application on a port; gives its address."""
+    return serve(application)
+
+
+@contextmanager
+def serve(app):
+    """An ASGI application under uvicorn in a thread; gives its address."""
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(application, log_level="error", access_log=False, ws="none")
+    config = uvicorn.Config(app, log_level="error", access_log=False, ws="none")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
