@@ -109,23 +109,39 @@ def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     # Its counts are read while somebody looks at them here, as on the overview.
     if keep_watched(member.workspace):
         refresh_workspace.delay(member.workspace.pk)
-    checked = found.checked_at.timestamp() if found.checked_at else ""
     context |= {
         "standing": standing,
-        "is_pending": _is_pending(standing, context["facets"], now),
-        # Changes with whatever may change the page while somebody waits for it.
-        "state": f"{standing.status} {found.generation} {checked} {member.workspace.panel_version}",
+        "is_pending": _is_pending(standing, listings, context["facets"], now),
+        "state": _state(standing, listings, member.workspace.panel_version),
     }
     return render(request, "connectors/detail.html", context)
 
 
-def _is_pending(standing: Standing, facets: list[FacetLine], now: datetime) -> bool:
+def _is_pending(
+    standing: Standing, listings: dict[str, Listing], facets: list[FacetLine], now: datetime
+) -> bool:
     """Whether an answer is on its way: the page's script asks for it until it is there."""
-    if standing.status is Status.READY and any(each.reading.state == "checking" for each in facets):
-        return True
-    due_at = standing.connector.check_due_at
-    is_due = due_at is not None and due_at <= now
+    connector = standing.connector
+    if standing.status is Status.READY:
+        unlisted = any(
+            each.failed_at is None and (each.taken_at is None or each.epoch != connector.epoch)
+            for each in listings.values()
+            if each.kind != ListingKind.RESOURCES or connector.advertises_facets
+        )
+        if unlisted or any(each.reading.state == "checking" for each in facets):
+            return True
+    is_due = connector.check_due_at is not None and connector.check_due_at <= now
     return is_due or standing.status in (Status.CONNECTING, Status.STARTING)
+
+
+def _state(standing: Standing, listings: dict[str, Listing], panel_version: int) -> str:
+    """A text that changes with whatever may change the page while somebody waits for it."""
+    connector = standing.connector
+    times = [connector.checked_at]
+    for listing in listings.values():
+        times += [listing.taken_at, listing.failed_at]
+    newest = max((each.timestamp() for each in times if each), default=0)
+    return f"{standing.status} {connector.generation} {panel_version} {newest}"
 
 
 def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]:

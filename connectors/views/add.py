@@ -32,7 +32,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
             said = "is added and connecting."
         messages.success(request, f"{connector.name} {said}")
         return redirect("connectors:detail", slug, connector.slug)
-    return _page(request, sheet, ImportForm(), status=422)
+    return _page(request, sheet, ImportForm())
 
 
 def _add(sheet: Sheet, member: Member) -> Connector | None:
@@ -49,7 +49,7 @@ def _add(sheet: Sheet, member: Member) -> Connector | None:
 def _imported(request: HttpRequest, member: Member) -> HttpResponse:
     form = ImportForm(request.POST, request.FILES)
     if not form.is_valid():
-        return _page(request, Sheet(member.workspace), form, status=422)
+        return _page(request, Sheet(member.workspace), form)
     text = form.cleaned_data["text"]
     sheet = Sheet(
         member.workspace,
@@ -66,7 +66,6 @@ def _page(
     *,
     notes: tuple[str, ...] = (),
     is_imported: bool = False,
-    status: int = 200,
 ) -> HttpResponse:
     context = {"sheet": sheet, "import": form, "notes": notes, "is_imported": is_imported}
-    return render(request, "connectors/add.html", context, status=status)
+    return render(request, "connectors/add.html", context)

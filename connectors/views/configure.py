@@ -24,5 +24,4 @@ def configure(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
         messages.success(request, f"The settings of {changed.name} are saved.")
         return redirect("connectors:detail", slug, connector)
     context = {"connector": found, "sheet": sheet}
-    status = 422 if request.method == "POST" else 200
-    return render(request, "connectors/configure.html", context, status=status)
+    return render(request, "connectors/configure.html", context)

@@ -24,5 +24,4 @@ def remove(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
         messages.success(request, f"{found.name} is removed.")
         return redirect("connectors:list", slug)
     context = {"connector": found, "form": form, "losses": losses_of(found)}
-    status = 422 if form.errors else 200
-    return render(request, "connectors/remove.html", context, status=status)
+    return render(request, "connectors/remove.html", context)

@@ -57,7 +57,7 @@ def header(number, name, value):
 
 
 def errors_of(answer):
-    assert answer.status_code == 422
+    assert answer.status_code == 200
     return " ".join(words for _, words in answer.context["sheet"].problems())
 
 
@@ -243,7 +243,7 @@ def test_an_uploaded_file_counts_like_a_pasted_one(acme, alice_client):
 )
 def test_a_file_that_describes_no_server_says_why(acme, alice_client, content, words):
     answer = imported(alice_client, content)
-    assert answer.status_code == 422
+    assert answer.status_code == 200
     assert words in answer.context["import"].non_field_errors()[0]
 
 
@@ -251,7 +251,7 @@ def test_a_file_that_describes_no_server_says_why(acme, alice_client, content, w
 def test_a_file_that_is_no_text_or_too_large_is_refused(acme, alice_client, body):
     file = SimpleUploadedFile("server.json", body)
     answer = alice_client.post(ADD, {"import": "1", "import-file": file})
-    assert answer.status_code == 422
+    assert answer.status_code == 200
 
 
 def test_configure_keeps_secrets_that_are_left_empty(acme, alice, alice_client):

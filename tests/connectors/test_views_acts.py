@@ -130,7 +130,7 @@ def test_removing_tells_what_is_lost_and_until_when_traces_stay(acme, alice_clie
 def test_a_wrong_name_removes_nothing_and_is_said_at_the_field(acme, alice_client, typed):
     added(acme)
     answer = alice_client.post("/w/acme/connectors/mail/remove/", {"typed": typed})
-    assert answer.status_code == 422
+    assert answer.status_code == 200
     assert answer.context["form"].errors == {"typed": ["The name is Mail."]}
     assert Connector.objects.exists()
 

@@ -48,6 +48,12 @@ def listed(connector, kind, **fields):
     connector.listings.filter(kind=kind).update(**{**known, **fields})
 
 
+def all_listed(connector, **fields):
+    for kind in ListingKind:
+        listed(connector, kind, **fields)
+    return connector
+
+
 @pytest.fixture
 def several(acme):
     ready(acme, "mail")
@@ -203,8 +209,10 @@ def test_the_technical_error_waits_behind_a_disclosure(acme, alice_client):
     [
         (added, False),
         (lambda ws: asked(added(ws)), True),
-        (ready, False),
-        (lambda ws: facet(ready(ws), "drafts"), True),
+        (ready, True),
+        (lambda ws: all_listed(ready(ws)), False),
+        (lambda ws: facet(all_listed(ready(ws)), "drafts"), True),
+        (lambda ws: all_listed(ready(ws), failed_at=timezone.now(), taken_at=None), False),
         (lambda ws: failed(ws, "mail"), False),
     ],
 )
