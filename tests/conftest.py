@@ -15,6 +15,12 @@ os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")]
 
 
+def pytest_collection_modifyitems(items):
+    """Chromium's tests last: Playwright leaves a loop running in the main thread, where no other
+    test could then run one."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
 @pytest.fixture(autouse=True)
 def _plain_settings(settings):
     """Static files without a manifest; connectors may reach this machine, as in the demo."""

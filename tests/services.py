@@ -141,8 +141,15 @@ def _free_port() -> int:
         return port
 
 
+# With a database of its own the product makes no keys for itself.
+KEYS = {
+    "SECRET_KEY": "only-for-tests",
+    "SECRETS_KEYS": "b25seSBmb3IgdGVzdHMsIDMyIGJ5dGVzIGV4YWN0bHk=",
+}
+
+
 def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
-    process = subprocess.Popen(command, env={**os.environ, **variables})
+    process = subprocess.Popen(command, env={**KEYS, **os.environ, **variables})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The command gets the terminal's as well.
     try:
         return process.wait()
