@@ -137,7 +137,6 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.requirement("F-040")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_text_on_every_page(acme, alice, bob, alice_client, fill, name):
     Workspace.objects.filter(pk=acme.pk).update(name=name)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
+from django.db import connections
 
 from workspaces.actions import LastAdmin, create_token, remove_member, set_membership
 from workspaces.models import ApiToken, AuditEntry, Membership, Role, User
@@ -83,6 +87,27 @@ def test_an_admin_who_may_not_sign_in_does_not_count(acme, alice, bob):
     with pytest.raises(LastAdmin):
         remove_member(acme, alice, by=alice)
     remove_member(acme, bob, by=alice)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_admins_who_demote_each_other_at_once_leave_one(acme, alice, bob):
+    set_membership(acme, bob, Role.ADMIN, by=alice)
+    start = threading.Barrier(2)
+
+    def demote(user, by):
+        try:
+            start.wait(timeout=10)
+            set_membership(acme, user, Role.MEMBER, by=by)
+        except LastAdmin:
+            return "refused"
+        finally:
+            connections.close_all()
+        return "done"
+
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(demote, bob, alice), pool.submit(demote, alice, bob)]
+        assert sorted(each.result(timeout=30) for each in both) == ["done", "refused"]
+    assert Membership.objects.filter(role=Role.ADMIN).count() == 1
 
 
 def test_removing_says_what_is_lost_and_ends_access_and_tokens(acme, alice_client, bob_client, bob):
