@@ -201,6 +201,7 @@ class Sessions:
         connection.owner.add_done_callback(lambda _: self._alive.discard(connection))
         for other in list(self._alive):
             if other.target.connector_id == target.connector_id and other.target.key < target.key:
+                self._losses.pop(other.target.key, None)
                 other.retire()
         return connection
 

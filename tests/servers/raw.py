@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import inspect
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from workspaces.background import BackgroundLoop
 
 MODERN = "2026-07-28"
 LEGACY = "2025-11-25"
+MAX_HEAD_BYTES = 1024 * 1024
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 
 
@@ -85,6 +87,7 @@ class RawServer:
         revisions: tuple[str, ...] = (MODERN,),
         capabilities: Mapping[str, Any] | None = None,
         keeps_sessions: bool = False,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.revisions = revisions
         self.capabilities: Any = {"resources": {}} if capabilities is None else capabilities
@@ -95,11 +98,13 @@ class RawServer:
         """Asked first, for every request; None from it means the ordinary answer."""
         self.connections = 0
         self.port = 0
+        self.tls = tls
         self._handlers: dict[str, Handler] = {"ping": lambda _: {}}
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/mcp"
+        scheme = "https" if self.tls else "http"
+        return f"{scheme}://127.0.0.1:{self.port}/mcp"
 
     def on(self, method: str, handler: Handler | dict[str, Any]) -> None:
         """Answer a method with what the handler gives, or with always the same result."""
@@ -214,7 +219,9 @@ def raw_server(**settings: Any) -> Iterator[RawServer]:
     loop = BackgroundLoop("raw-server")
 
     async def start() -> asyncio.Server:
-        return await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        return await asyncio.start_server(
+            server.serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES, ssl=server.tls
+        )
 
     async def stop() -> None:
         listening.close()
