@@ -99,6 +99,8 @@ class RawServer:
         self.connections = 0
         self.port = 0
         self.tls = tls
+        self._writers: list[asyncio.StreamWriter] = []
+        self._serving: list[asyncio.Task[None]] = []
         self._handlers: dict[str, Handler] = {"ping": lambda _: {}}
 
     @property
@@ -169,7 +171,16 @@ class RawServer:
             reply.headers["mcp-session-id"] = session
         return reply
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Begin with a connection. What was accepted can be closed, served or not."""
+        self._writers.append(writer)
+        self._serving.append(asyncio.create_task(self._serve(reader, writer)))
+
+    def hang_up(self) -> None:
+        for writer in self._writers:
+            writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
             while request := await _read_request(reader):
@@ -220,11 +231,12 @@ def raw_server(**settings: Any) -> Iterator[RawServer]:
 
     async def start() -> asyncio.Server:
         return await asyncio.start_server(
-            server.serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES, ssl=server.tls
+            server.accept, "127.0.0.1", 0, limit=MAX_HEAD_BYTES, ssl=server.tls
         )
 
     async def stop() -> None:
         listening.close()
+        server.hang_up()
 
     listening = loop.run(start(), 5)
     server.port = listening.sockets[0].getsockname()[1]
