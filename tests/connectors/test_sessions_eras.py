@@ -71,7 +71,7 @@ def test_a_server_of_both_eras_is_spoken_to_in_the_later_one():
         assert server.count("initialize") == 0
 
 
-@pytest.mark.requirement("F-003", "D-F17")
+@pytest.mark.requirement("F-003")
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
@@ -98,7 +98,7 @@ def test_an_outage_on_the_probe_is_no_old_server(reply, kind):
         assert host.connect(target).revision == MODERN
 
 
-@pytest.mark.requirement("F-003", "D-F17")
+@pytest.mark.requirement("F-003")
 def test_silence_on_the_probe_is_no_old_server():
     with (
         raw_server(revisions=(LEGACY, MODERN)) as server,

@@ -137,7 +137,7 @@ def broken_page(request, bad):
     return body.encode("latin-1")
 
 
-@pytest.mark.requirement("F-035", "S16")
+@pytest.mark.requirement("F-035")
 @pytest.mark.parametrize("as_stream", [False, True])
 @pytest.mark.parametrize(
     "bad",

@@ -55,7 +55,7 @@ def test_a_child_gets_what_it_needs_of_the_environment_and_what_it_was_given(mon
     }
 
 
-@pytest.mark.requirement("F-035", "S16")
+@pytest.mark.requirement("F-035")
 def test_a_listing_of_a_child_loses_its_broken_entry_alone():
     with host_of() as host:
         assert host.entries(child()) == Listed([{"uri": "b:"}], 1, unreadable=1)
