@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 from django.utils import timezone
@@ -9,7 +10,7 @@ from django.utils import timezone
 from connectors.checks import look_at
 from connectors.models import Connector, OAuthGrant
 from connectors.queries import standing_now, targets_of
-from connectors.runtime import run
+from connectors.runtime import close_runtime, run
 from tests.connectors.records import added, asked
 from tests.servers.authorization import sent_back
 
@@ -85,7 +86,11 @@ def grant_of(connector):
     return OAuthGrant.objects.filter(connector=connector).first()
 
 
-def expire(connector):
-    """The stored tokens have run out, as far as this host knows."""
-    now = timezone.now()
-    OAuthGrant.objects.filter(connector=connector).update(issued_at=now, expires_at=now)
+def aged(connector, *, life=3600, left=0):
+    """The tokens have so many seconds left of their life; no connection remembers better."""
+    close_runtime()
+    expires_at = timezone.now() + timedelta(seconds=left)
+    issued_at = expires_at - timedelta(seconds=life)
+    OAuthGrant.objects.filter(connector=connector).update(
+        issued_at=issued_at, expires_at=expires_at
+    )

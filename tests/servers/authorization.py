@@ -72,7 +72,7 @@ class AuthorizationServer:
     declines: dict[str, str] = field(default_factory=dict)
     """The error of the next authorization responses, e.g. {"error": "access_denied"}."""
     answers: dict[str, Response] = field(default_factory=dict)
-    """By path: answered instead of what is there."""
+    """By path, or "GET /path": answered instead of what is there."""
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By path: members of its JSON that are other ones, or gone (None)."""
     refused_tokens: set[str] = field(default_factory=set)
@@ -199,7 +199,8 @@ class AuthorizationServer:
         asked = _asked(scope, body)
         self.requests.append(asked)
         path = asked.path
-        if (switched := self.answers.get(path)) is not None:
+        switched = self.answers.get(path) or self.answers.get(f"{asked.verb} {path}")
+        if switched is not None:
             return await switched(scope, receive, send)
 
         async def again() -> Message:
