@@ -23,7 +23,7 @@ from connectors.protocol.server_json import Refusal, ServerDescription, parse_se
 from connectors.protocol.text import is_blank
 from connectors.queries import connectors_of
 from connectors.runtime import is_allowed_address
-from workspaces.models import Workspace
+from workspaces.models import User, Workspace
 
 MAX_SERVER_JSON_BYTES = 256 * 1024
 MAX_ROWS = 32
@@ -50,15 +50,16 @@ class ConnectorForm(forms.Form):
         self,
         data: Any = None,
         *,
-        workspace: Workspace,
+        whose: Workspace | User,
         connector: Connector | None = None,
         initial: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=initial)
-        self.others = connectors_of(workspace)
+        self.others = connectors_of(whose)
         if connector is not None:
             self.others = self.others.exclude(pk=connector.pk)
-        if settings.STDIO_SERVERS:
+        # Programs run on the host: admins choose among those of the operator.
+        if settings.STDIO_SERVERS and isinstance(whose, Workspace):
             names = [(name, name) for name in settings.STDIO_SERVERS]
             self.fields["command"].choices = [("", "–"), *names]  # type: ignore[attr-defined]
         else:

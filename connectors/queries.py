@@ -24,7 +24,7 @@ from connectors.protocol.server_json import fill
 from connectors.runtime import is_allowed_address
 from connectors.sessions import Target
 from connectors.status import SIGN_IN_LASTS, Connection, Facts, Status, label_of, status_of
-from workspaces.models import Workspace
+from workspaces.models import User, Workspace
 
 BEARER, HEADER, VARIABLE = SecretKind.BEARER, SecretKind.HEADER, SecretKind.VARIABLE
 
@@ -111,24 +111,26 @@ def _app_order(standing: Standing) -> tuple[int, str, str, str]:
     return app_order_key(standing.placements, connector.name, connector.slug)
 
 
-def connectors_of(workspace: Workspace) -> QuerySet[Connector]:
-    """The workspace's own connectors; personal ones belong to no workspace."""
-    return Connector.objects.filter(workspace=workspace)
+def connectors_of(whose: Workspace | User) -> QuerySet[Connector]:
+    """The workspace's own connectors, or a person's: those belong to no workspace."""
+    if isinstance(whose, User):
+        return Connector.objects.filter(owner=whose)
+    return Connector.objects.filter(workspace=whose)
 
 
-def connector_of(workspace: Workspace, slug: str) -> Connector:
-    """Raises: Http404 when this workspace has no such connector."""
-    connector = connectors_of(workspace).filter(slug=slug).first()
+def connector_of(whose: Workspace | User, slug: str) -> Connector:
+    """Raises: Http404 when this workspace, or this person, has no such connector."""
+    connector = connectors_of(whose).filter(slug=slug).first()
     if connector is None:
         raise Http404
     return connector
 
 
-def free_slug(workspace: Workspace, name: str) -> str:
+def free_slug(whose: Workspace | User, name: str) -> str:
     """A slug for a new connector of that name. Two who ask at once get the same one."""
     base = slugify(name).replace("_", "-").strip("-")[:36].strip("-") or "connector"
     base = re.sub("-+", "-", base)
-    taken = {*connectors_of(workspace).values_list("slug", flat=True), *RESERVED_SLUGS}
+    taken = {*connectors_of(whose).values_list("slug", flat=True), *RESERVED_SLUGS}
     numbered = (f"{base}-{number}" for number in count(2))
     return base if base not in taken else next(each for each in numbered if each not in taken)
 

@@ -27,8 +27,9 @@ from workspaces.models import User
 @dataclass(frozen=True, slots=True)
 class _Act:
     do: Callable[[Connector, User], None]
-    # What is said afterwards, behind the connector's name.
+    # What is said afterwards, behind the connector's name, and more for one of a workspace.
     said: str
+    also: str = ""
 
 
 _ACTS = {
@@ -36,7 +37,8 @@ _ACTS = {
     Action.RECONNECT: _Act(lambda each, by: connect_connector(each, by=by), "is reconnecting."),
     Action.DISCONNECT: _Act(
         lambda each, by: disconnect_connector(each, by=by),
-        "is disconnected. Its rows have left the overview.",
+        "is disconnected.",
+        " Its rows have left the overview.",
     ),
     Action.CANCEL: _Act(
         lambda each, by: cancel_connector(each, by=by), "is no longer being connected."
@@ -73,14 +75,19 @@ def check(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
 def _act(request: HttpRequest, slug: str, connector_slug: str, action: Action) -> HttpResponse:
     access = require_admin if needs_admin(action) else workspace_for
     member = access(request, slug)
-    connector = connector_of(member.workspace, connector_slug)
+    act_on(request, connector_of(member.workspace, connector_slug), action, by=member.user)
+    return redirect("connectors:detail", slug, connector_slug)
+
+
+def act_on(request: HttpRequest, connector: Connector, action: Action, *, by: User) -> None:
+    """Do it where the connector's status allows it, and say what came of it."""
     standing = standing_now(connector, timezone.now())
     if allowed(standing.status, action):
         act = _ACTS[action]
-        act.do(connector, member.user)
-        messages.success(request, f"{connector.name} {act.said}")
+        act.do(connector, by)
+        also = "" if connector.is_personal else act.also
+        messages.success(request, f"{connector.name} {act.said}{also}")
     else:
         # Somebody else, or the same person's first click, was quicker.
         text = f"Nothing was changed: the status of {connector.name} is now “{standing.label}”."
         messages.info(request, text)
-    return redirect("connectors:detail", slug, connector_slug)

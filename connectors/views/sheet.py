@@ -12,7 +12,7 @@ from connectors.inputs import origin_of
 from connectors.inspection import SecretLine, secret_lines
 from connectors.models import Connector, Secret, SecretKind, Transport
 from connectors.protocol.server_json import ServerDescription, parse_server_json
-from workspaces.models import Workspace
+from workspaces.models import User, Workspace
 
 
 class Sheet:
@@ -20,14 +20,14 @@ class Sheet:
 
     def __init__(
         self,
-        workspace: Workspace,
+        whose: Workspace | User,
         data: Any = None,
         *,
         connector: Connector | None = None,
         declared: list[Declared] | None = None,
         initial: dict[str, Any] | None = None,
     ) -> None:
-        self.connector = connector or Connector(workspace=workspace)
+        self.connector = connector or new_connector(whose)
         self.declared = from_json(self.connector.required) if declared is None else declared
         stored = connector is not None
         lines = secret_lines(self.connector) if stored else _new_lines(self.declared)
@@ -38,7 +38,7 @@ class Sheet:
             "command": self.connector.command,
             "placements": self.connector.placements,
         } | (initial or {})
-        self.main = ConnectorForm(data, workspace=workspace, connector=connector, initial=first)
+        self.main = ConnectorForm(data, whose=whose, connector=connector, initial=first)
         self.secrets = SecretsForm(data, lines=lines)
         self.headers = HeaderRows(data, prefix="headers")
         self.placements = PlacementRows(data, prefix="placements", initial=first["placements"])
@@ -140,6 +140,13 @@ class Sheet:
         for rows in (self.headers, self.placements):
             found += [("", str(text)) for text in rows.non_form_errors()]
         return found
+
+
+def new_connector(whose: Workspace | User) -> Connector:
+    """A connector of a workspace or of a person, not saved."""
+    if isinstance(whose, User):
+        return Connector(owner=whose)
+    return Connector(workspace=whose)
 
 
 def _new_lines(declared: list[Declared]) -> list[SecretLine]:
