@@ -153,7 +153,7 @@ def _secret_field(line: SecretLine) -> forms.Field:
         )
     if declared.is_secret:
         # A password field gives nothing back, whatever was posted.
-        widget: forms.TextInput = forms.PasswordInput(PASSWORD)
+        widget = forms.PasswordInput(PASSWORD)
         return forms.CharField(label=label, help_text=hint, required=False, widget=widget)
     return forms.CharField(
         label=label,
