@@ -105,6 +105,12 @@ def desk_of(workspace: Workspace, catalogue: Catalogue, now: datetime) -> Desk:
     )
 
 
+def overlapping_of(connector: Connector, catalogue: Catalogue) -> set[str]:
+    """The templates of one connector that overlap with another one's, as they were listed."""
+    overlaps = _compared(shared_offers(catalogue).values()).overlaps
+    return {each.claims[connector.pk].text for each in overlaps if connector.pk in each.claims}
+
+
 def warning_of(workspace: Workspace, catalogue: Catalogue, now: datetime) -> Warned | None:
     """What the list of connectors warns of: how many templates overlap; None when none do."""
     overlaps = _compared(shared_offers(catalogue).values()).overlaps

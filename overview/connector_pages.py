@@ -14,6 +14,8 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from connectors import inspection
+from connectors.desk import overlapping_of, warning_of
+from connectors.endpoint.stored import catalogue_for
 from connectors.inputs import host_of
 from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, standing_now, standings
@@ -62,8 +64,9 @@ class Line:
 @cache_control(private=True, no_cache=True)
 def connectors(request: HttpRequest, slug: str) -> HttpResponse:
     member = workspace_for(request, slug)
+    now = timezone.now()
     rows = connectors_of(member.workspace).select_related("disconnected_by")
-    found = standings(rows, timezone.now())
+    found = standings(rows, now)
     chosen, words = request.GET.get("status", ""), request.GET.get("q", "").strip()[:100]
     found = [each for each in found if words.casefold() in each.connector.name.casefold()]
     shown = [each for each in found if chosen in ("", each.status.value)]
@@ -76,6 +79,9 @@ def connectors(request: HttpRequest, slug: str) -> HttpResponse:
         "chosen": chosen,
         "words": words,
         "admins": admins_of(member.workspace),
+        "warned": warning_of(
+            member.workspace, catalogue_for(member.workspace, member.user, now), now
+        ),
     }
     return render(request, "connectors/list.html", context)
 
@@ -111,6 +117,7 @@ def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
         refresh_workspace.delay(member.workspace.pk)
     context |= {
         "standing": standing,
+        "overlapping": overlapping_of(found, catalogue_for(member.workspace, member.user, now)),
         "is_pending": _is_pending(standing, listings, context["facets"], now),
         "state": _state(standing, listings, member.workspace.panel_version),
     }
