@@ -28,10 +28,10 @@ from connectors.oauth.metadata import (
     is_secure,
     parse_resource,
     parse_server,
+    words_of,
 )
 from connectors.oauth.tokens import METHODS, Client, client_of
 from connectors.protocol.challenges import Challenge, parse_challenge
-from connectors.protocol.text import shorten
 from connectors.sessions import Fault
 from connectors.sessions.faults import WireFault
 from connectors.sessions.http_rules import endpoint_of, followed
@@ -121,7 +121,7 @@ async def _resource(
 async def _server(issuer: str, is_allowed: IsAllowed) -> AuthorizationServer | Problem | None:
     if not is_secure(issuer, is_allowed):
         return Problem(
-            f"The server sends people to {shorten(issuer, 100)} to sign in, which is not reached "
+            f"The server sends people to {words_of(issuer, 100)} to sign in, which is not reached "
             "over https. Tell who runs the server."
         )
     for place in server_metadata_urls(issuer, issuer):
@@ -166,8 +166,8 @@ async def register(
     value = answer.value if isinstance(answer.value, dict) else {}
     client_id, secret = value.get("client_id"), value.get("client_secret")
     if answer.status not in (200, 201) or not isinstance(client_id, str) or not client_id:
-        said = value.get("error_description") or value.get("error")
-        why = shorten(said) if isinstance(said, str) else f"HTTP {answer.status}"
+        said = words_of(value.get("error_description")) or words_of(value.get("error"))
+        why = said or f"HTTP {answer.status}"
         return Problem(
             f"{server.host} does not accept this host: {why}. Ask who runs it for a client ID."
         )

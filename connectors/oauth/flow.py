@@ -23,7 +23,13 @@ from connectors.models import Connector, OAuthGrant, PendingSignIn, SecretKind, 
 from connectors.oauth import acts
 from connectors.oauth.discovery import Found, discover, register
 from connectors.oauth.http import Answer, send
-from connectors.oauth.metadata import AuthorizationServer, Problem, host_of, is_same_issuer
+from connectors.oauth.metadata import (
+    AuthorizationServer,
+    Problem,
+    host_of,
+    is_same_issuer,
+    words_of,
+)
 from connectors.oauth.site import Site
 from connectors.oauth.tokens import (
     Client,
@@ -34,7 +40,6 @@ from connectors.oauth.tokens import (
     token_request,
 )
 from connectors.protocol.challenges import clean_scope
-from connectors.protocol.text import shorten
 from connectors.queries import target_to
 from connectors.runtime import is_allowed_address
 from workspaces.background import background
@@ -174,7 +179,7 @@ def _refused(host: str, error: str, description: str) -> Problem:
             words = f"{host} does not know a permission that the server asks for"
         case _:
             words = f"{host} refused the sign-in"
-    why = shorten(description) or shorten(error, 60)
+    why = words_of(description) or words_of(error, 60)
     return Problem(f"{words} ({why}). Tell who runs the server.")
 
 

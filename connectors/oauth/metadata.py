@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from mcp.client.auth.utils import issuers_match
 from mcp.shared.auth_utils import check_resource_allowed
 
+from connectors.inputs import clean_name
 from connectors.protocol.challenges import clean_scope
 from connectors.protocol.text import shorten
 
@@ -60,6 +61,11 @@ class AuthorizationServer:
         return host_of(self.issuer)
 
 
+def words_of(text: object, max_chars: int = 200) -> str:
+    """A stranger's text for a message: one short line that reorders nothing; "" for no text."""
+    return shorten(clean_name(text[: 4 * max_chars]), max_chars) if isinstance(text, str) else ""
+
+
 def host_of(url: str) -> str:
     return urlsplit(url).netloc
 
@@ -80,7 +86,7 @@ def parse_resource(value: object, url: str) -> Resource | Problem | None:
     # Otherwise a server could have tokens made out for another one, and collect them.
     if not _is_about(identifier, url):
         return Problem(
-            f"The server's metadata is about another address: {shorten(identifier, 100)}. "
+            f"The server's metadata is about another address: {words_of(identifier, 100)}. "
             "If that is the intended server, correct the connector's address."
         )
     scopes = value.get("scopes_supported")
@@ -105,10 +111,10 @@ def parse_server(
     """
     if not isinstance(value, dict) or not isinstance(value.get("issuer"), str):
         return None
-    host = shorten(host_of(issuer), 100)
+    host = host_of(issuer)
     if not is_same_issuer(value["issuer"], issuer):
         return Problem(
-            f"The sign-in page of {host} says that it belongs to {shorten(value['issuer'], 100)}. "
+            f"The sign-in page of {host} says that it belongs to {words_of(value['issuer'], 100)}. "
             "It is not used, because that may be an attack. Tell who runs the server."
         )
     authorize, token = value.get("authorization_endpoint"), value.get("token_endpoint")

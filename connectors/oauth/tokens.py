@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from typing import TypeGuard
 from urllib.parse import quote, urlencode
 
+from connectors.oauth.metadata import words_of
 from connectors.protocol.challenges import clean_scope
-from connectors.protocol.text import shorten
 
 METHODS = ("client_secret_basic", "client_secret_post", "none")
 """How we can authenticate, the best first."""
@@ -109,9 +109,7 @@ def parse_answer(value: object, now: datetime) -> Tokens | Refusal | None:
     if not isinstance(value, dict):
         return None
     if isinstance(code := value.get("error"), str):
-        description = value.get("error_description")
-        text = shorten(description) if isinstance(description, str) else ""
-        return Refusal(shorten(code, 60), text)
+        return Refusal(words_of(code, 60), words_of(value.get("error_description")))
     access, refresh = value.get("access_token"), value.get("refresh_token")
     kind = value.get("token_type", "bearer")
     if not _is_token(access) or not isinstance(kind, str) or kind.lower() != "bearer":
