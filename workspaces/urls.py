@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from django.urls.converters import IntConverter
 
-from workspaces.views import members, settings, signing_in, tokens
+from workspaces.views import account, members, settings, signing_in, tokens
 
 
 class NumberConverter(IntConverter):
@@ -22,6 +22,7 @@ urlpatterns = [
     path("sign-in/", signing_in.sign_in, name="sign_in"),
     path("sign-in/link/<str:uid>/<str:token>/", signing_in.sign_in_link, name="sign_in_link"),
     path("sign-out/", signing_in.sign_out, name="sign_out"),
+    path("account/", account.account, name="account"),
     path("workspaces/", settings.workspaces, name="list"),
     path("w/<slug:slug>/members/", members.members, name="members"),
     path("w/<slug:slug>/members/<number:user_id>/", members.member, name="member"),
