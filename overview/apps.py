@@ -3,3 +3,8 @@ from django.apps import AppConfig
 
 class OverviewConfig(AppConfig):
     name = "overview"
+
+    def ready(self) -> None:
+        from overview.operators import log_context
+
+        log_context.connect()

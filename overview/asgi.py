@@ -19,7 +19,9 @@ from django.urls import path  # noqa: E402
 
 from connectors.endpoint import McpEndpoint  # noqa: E402
 from connectors.runtime import close_runtime  # noqa: E402
-from overview.consumers import OverviewConsumer  # noqa: E402
+from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
+from overview.operators.probes import Probes  # noqa: E402
+from workspaces import tallies  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
 
 # Typed loosely: the stubs know neither Django's path() around a consumer nor plain scopes.
@@ -32,12 +34,18 @@ _site: Any = ProtocolTypeRouter(
     }
 )
 endpoint = McpEndpoint()
+probes = Probes()
+
+TALLY_SECONDS = 10
+"""How often a web process says how many pages it has open, and what it has counted."""
 
 
 async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Dispatch by the kind of connection; Channels itself knows nothing of lifespan."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
+    elif probes.serves(scope):
+        await probes(scope, receive, send)
     elif endpoint.serves(scope):
         await endpoint(scope, receive, send)
     else:
@@ -48,9 +56,18 @@ async def _lifespan(receive: Any, send: Any) -> None:
     await receive()
     deliver_on(asyncio.get_running_loop())
     await endpoint.start()
+    tallying = asyncio.create_task(_tally())
     await send({"type": "lifespan.startup.complete"})
     await receive()
+    tallying.cancel()
     await endpoint.stop()
+    await asyncio.to_thread(tallies.flush, {"open_sockets": 0})
     deliver_on(None)
     await asyncio.to_thread(close_runtime)
     await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _tally() -> None:
+    while True:
+        await asyncio.to_thread(tallies.flush, {"open_sockets": len(open_sockets)})
+        await asyncio.sleep(TALLY_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from typing import Any
+from weakref import WeakSet
 
 from channels.auth import get_user
 from channels.db import database_sync_to_async
@@ -21,6 +22,9 @@ TICK_SECONDS = 30
 SIGNED_OUT = 4401
 NO_ACCESS = 4403
 
+open_sockets: WeakSet[OverviewConsumer] = WeakSet()
+"""Those of this process. One that broke without a goodbye leaves when it is collected."""
+
 
 class OverviewConsumer(AsyncJsonWebsocketConsumer):
     """Serves `/ws/w/<slug>/`.
@@ -35,6 +39,7 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
 
     async def connect(self) -> None:
         await self.accept()
+        open_sockets.add(self)
         workspace = await self._workspace()
         if workspace is None:
             return
@@ -44,6 +49,7 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
         self._ticking = asyncio.create_task(self._tick())
 
     async def disconnect(self, code: int) -> None:
+        open_sockets.discard(self)
         if self._ticking is not None:
             self._ticking.cancel()
         if self._group is not None:

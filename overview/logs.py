@@ -14,10 +14,13 @@ _LINKS = re.compile(r"(?<=/sign-in/link/)[^\s'\"?>]+|(?<=/oauth/callback/)[^\s'\
 def without_links(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """A structlog processor: blank the secret part of sign-in links."""
+    """A structlog processor: blank the secret part of sign-in links, and what was asked for.
+
+    What follows a "?" is what somebody typed or what another site sent them with.
+    """
+    if "request" in event:
+        event["request"] = str(event["request"]).partition("?")[0]
     return {
-        name: _LINKS.sub("…", value if isinstance(value, str) else str(value))
-        if isinstance(value, str) or name == "request"
-        else value
+        name: _LINKS.sub("…", value) if isinstance(value, str) else value
         for name, value in event.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ class CountTaken:
     connector_id: int
     name: str
     outcome: int | InvalidRead | Fault
+    seconds: float = 0
+    """How long it took."""
 
 
 Taken = ListingTaken | CountTaken
@@ -85,9 +88,11 @@ class Reads:
         return [] if isinstance(listed, Fault) else parse_listing(listed.entries)[0]
 
     async def _read(self, target: Target, facet: Facet) -> None:
+        started = time.monotonic()
         result = await self._sessions.read_resource(target, facet.uri, self._timeout_seconds)
         outcome = result if isinstance(result, Fault) else parse_read(result)
-        self._add(CountTaken(target.connector_id, facet.name, outcome))
+        seconds = time.monotonic() - started
+        self._add(CountTaken(target.connector_id, facet.name, outcome, seconds))
 
     def _add(self, taken: Taken) -> None:
         self._came.append(taken)

@@ -12,12 +12,14 @@ from django.utils import timezone
 
 from connectors.actions import check_soon
 from connectors.models import Listing, ListingKind
+from connectors.protocol.facets import InvalidRead
 from connectors.queries import targets_of
 from connectors.runtime import run
 from connectors.sessions import Fault, FaultKind, Sessions
 from overview import counts
 from overview.models import StoredFacet
 from overview.reads import Asked, CountTaken, Reads, Taken
+from workspaces import tallies
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,7 @@ def refresh(connector_ids: list[int]) -> None:
     try:
         while taken := run(lambda _: reads.next(WINDOW_SECONDS), seconds * 2 + 5):
             counts.keep(taken, standing, owner=owner, now=timezone.now())
+            _tally(taken)
             doubtful |= {each.connector_id for each in taken if _is_lost(each)}
     finally:
         run(lambda _: _stop(reads), 5)
@@ -54,6 +57,25 @@ async def _start(sessions: Sessions, asked: list[Asked], seconds: float) -> Read
 
 async def _stop(reads: Reads) -> None:
     reads.cancel()
+
+
+def _tally(taken: list[Taken]) -> None:
+    for each in taken:
+        if isinstance(each, CountTaken):
+            tallies.count("facet_reads", _word_for(each.outcome, "counted"))
+            tallies.observe("facet_read_seconds", each.seconds)
+        else:
+            tallies.count("facet_listings", _word_for(each.listed, "listed"))
+
+
+def _word_for(outcome: object, good: str) -> str:
+    match outcome:
+        case Fault():
+            return outcome.kind.value
+        case InvalidRead():
+            return "invalid"
+        case _:
+            return good
 
 
 def _is_lost(taken: Taken) -> bool:

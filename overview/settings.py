@@ -9,6 +9,7 @@ The variables are documented in docs/operations.md.
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import secrets
 from pathlib import Path
@@ -148,6 +149,8 @@ else:
         "default": {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": VAR_DIR / "db.sqlite3",
+            # Opening it anew for each request would take longer than most requests.
+            "CONN_MAX_AGE": None,
             "OPTIONS": {
                 # A deferred transaction that upgrades to a write fails at once when another one
                 # writes; IMMEDIATE waits for its turn.
@@ -214,7 +217,7 @@ CONNECTOR_ALLOWED_NETWORKS = [
 ]
 # What browsers know this site by, e.g. "https://overview.example.com". With https, authorization
 # servers can fetch a description of it instead of registering it.
-SITE_URL = env.str("SITE_URL", default="")
+SITE_URL: str = env.str("SITE_URL", default="")
 # Where an operator registered this site: {issuer: {"client_id": "…", "client_secret": "…"}}.
 OAUTH_CLIENTS: dict[str, dict[str, str]] = env.json("OAUTH_CLIENTS", default={})
 # Commands that an admin may pick for a stdio connector, by name: {"files": ["mcp-files", "/srv"]}.
@@ -289,6 +292,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
+# Off without it: who scrapes /metrics sends it as a bearer token.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# One line per request, when it is answered.
+DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO" if DATABASE_URL else "WARNING")
 LOG_FORMAT = env.str("LOG_FORMAT", default="json" if DATABASE_URL else "text")
 _shared_processors: list[structlog.typing.Processor] = [
@@ -315,7 +322,9 @@ LOGGING = {
                 structlog.processors.format_exc_info,
                 structlog.processors.JSONRenderer()
                 if LOG_FORMAT == "json"
-                else structlog.dev.ConsoleRenderer(colors=False),
+                else structlog.dev.ConsoleRenderer(
+                    colors=False, exception_formatter=structlog.dev.plain_traceback
+                ),
             ],
             "foreign_pre_chain": _shared_processors,
         }

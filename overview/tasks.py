@@ -9,6 +9,7 @@ from django.utils import timezone
 from connectors.actions import restart_connections
 from connectors.models import Connector
 from overview.counts import due_connectors
+from overview.operators.health import worker_heard
 from overview.refresh import refresh
 
 GROUP_SIZE = 50
@@ -25,6 +26,7 @@ def queue_reads(workspaces: Q) -> None:
 @shared_task
 def sweep_facets() -> None:
     """Queue what is due in the workspaces that somebody looks at."""
+    worker_heard()
     queue_reads(Q(workspace__watched_until__gt=timezone.now()))
 
 

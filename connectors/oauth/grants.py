@@ -15,6 +15,7 @@ from django.db.models import F, Q, QuerySet
 
 from connectors.models import Connector, OAuthGrant
 from connectors.oauth.tokens import Client, Tokens
+from workspaces import tallies
 from workspaces.push import panel_changed
 
 logger = logging.getLogger(__name__)
@@ -124,6 +125,7 @@ def release(held: Held, owner: str, *, is_settled: bool) -> None:
     if is_settled and not held.is_unsettled:
         changes["sent_at"] = None
     _exactly(held).filter(lease_owner=owner).update(**changes)
+    tallies.count("token_refreshes", "postponed")
 
 
 def keep(held: Held, tokens: Tokens, owner: str, now: datetime) -> None:
@@ -140,6 +142,7 @@ def keep(held: Held, tokens: Tokens, owner: str, now: datetime) -> None:
         lease_until=None,
         sent_at=None,
     )
+    tallies.count("token_refreshes", "renewed")
     logger.info(
         "Renewed a sign-in", extra={"action": "grant_renewed", "connector": held.connector_id}
     )
@@ -150,6 +153,7 @@ def refuse(held: Held, words: str, now: datetime) -> None:
     """The server refused these tokens for good: they go, and a person has to sign in again."""
     if not _exactly(held).delete()[0]:
         return  # Newer ones have taken their place.
+    tallies.count("token_refreshes", "refused")
     connector = Connector.objects.filter(pk=held.connector_id, generation=held.connector_generation)
     connector.update(
         credential_refused_at=now,
