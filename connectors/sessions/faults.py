@@ -47,6 +47,11 @@ class Peer:
         self._changing: deque[str] = deque(maxlen=4)
         self._secrets = _longest_first(self._fixed)
 
+    @property
+    def is_given_nothing(self) -> bool:
+        """Whether no secret is sent there: it cannot have refused one."""
+        return not self._secrets
+
     def hide(self, credential: str) -> None:
         """Keep the value of an Authorization header out of texts as well."""
         secret = credential.partition(" ")[2]

@@ -175,6 +175,8 @@ _WORDS = {
 def _http_fault(response: httpcore2.Response, kind: FaultKind, peer: Peer) -> Fault:
     challenge = header_of(response, b"www-authenticate")
     words, scope = _WORDS[kind], missing_scope(challenge)
+    if kind is FaultKind.UNAUTHORIZED and peer.is_given_nothing:
+        words = "The server wants a sign-in"
     if kind is FaultKind.FORBIDDEN and scope is not None:
         named = peer.text(scope, 100) or "one that it does not name"
         words = f"The server wants a permission that the credential lacks: {named}"
