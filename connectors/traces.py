@@ -11,16 +11,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db import close_old_connections, transaction
+from django.db import IntegrityError, close_old_connections, transaction
 
 from connectors.actions import check_soon
 from connectors.models import Caller, Connector, Outcome, ToolCall, TraceEvent
 from connectors.protocol.text import flatten
+from workspaces import tallies
 from workspaces.models import ApiToken, User, Workspace
 
 logger = logging.getLogger(__name__)
@@ -30,8 +31,8 @@ RESOURCE_READ: Final = "resource_read"
 MAX_WAITING = 10_000
 """Traces that wait to be written; further ones are lost, and the log says so."""
 BATCH = 200
-WINDOW_SECONDS = 0.02
-"""How long the first trace of a batch waits for company."""
+WINDOW_SECONDS = 0.2
+"""How long the first trace of a batch waits for company; less when somebody wants it written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Trace:
 
     workspace_id: int
     caller: Caller
-    user_id: int
+    user_id: int | None
     token_id: int | None
     tool: str
     started_at: datetime
@@ -81,26 +82,58 @@ def write_traces(traces: list[Trace]) -> None:
     What was removed while a call ran leaves the trace without it; a call in a workspace that is
     gone leaves none.
     """
-    with transaction.atomic():
-        workspaces = _existing(Workspace, (each.workspace_id for each in traces))
-        kept = [each for each in traces if each.workspace_id in workspaces]
-        servers = {event.server_id for each in kept for event in each.events}
-        connectors = _existing(Connector, [*(each.connector_id for each in kept), *servers])
-        users = _existing(User, (each.user_id for each in kept))
-        tokens = _existing(ApiToken, (each.token_id for each in kept))
-        calls = [_call(each, connectors, users, tokens) for each in kept]
-        ToolCall.objects.bulk_create(calls)
-        TraceEvent.objects.bulk_create(
-            (
-                _event(call, position, event, connectors)
-                for call, each in zip(calls, kept, strict=True)
-                for position, event in enumerate(each.events)
-            ),
-            batch_size=1000,
-        )
-    for connector_id in {each.connector_id for each in kept if each.is_connection_doubtful}:
-        if connector_id in connectors:
+    try:
+        _insert(traces)
+    except IntegrityError:
+        _insert(_without_what_is_gone(traces))
+    _count(traces)
+    for connector_id in {each.connector_id for each in traces if each.is_connection_doubtful}:
+        if connector_id is not None:
             check_soon(connector_id)
+
+
+def _count(traces: list[Trace]) -> None:
+    for trace in traces:
+        if trace.caller is not Caller.PERSON:
+            tallies.count("endpoint_calls", str(trace.outcome))
+        for event in trace.events:
+            if event.kind == RESOURCE_ARGUMENT:
+                tallies.count("resource_arguments", event.code)
+    tallies.flush()
+
+
+@transaction.atomic
+def _insert(traces: list[Trace]) -> None:
+    calls = [_call(each) for each in traces]
+    ToolCall.objects.bulk_create(calls)
+    events = [
+        _event(call, position, event)
+        for call, each in zip(calls, traces, strict=True)
+        for position, event in enumerate(each.events)
+    ]
+    TraceEvent.objects.bulk_create(events, batch_size=1000)
+
+
+def _without_what_is_gone(traces: list[Trace]) -> list[Trace]:
+    workspaces = _existing(Workspace, (each.workspace_id for each in traces))
+    kept = [each for each in traces if each.workspace_id in workspaces]
+    servers = [event.server_id for each in kept for event in each.events]
+    connectors = _existing(Connector, [*(each.connector_id for each in kept), *servers])
+    users = _existing(User, (each.user_id for each in kept))
+    tokens = _existing(ApiToken, (each.token_id for each in kept))
+    return [
+        replace(
+            each,
+            connector_id=each.connector_id if each.connector_id in connectors else None,
+            user_id=each.user_id if each.user_id in users else None,
+            token_id=each.token_id if each.token_id in tokens else None,
+            events=[
+                replace(event, server_id=event.server_id if event.server_id in connectors else None)
+                for event in each.events
+            ],
+        )
+        for each in kept
+    ]
 
 
 def _existing(model: Any, ids: Iterable[int | None]) -> set[int]:
@@ -110,18 +143,18 @@ def _existing(model: Any, ids: Iterable[int | None]) -> set[int]:
     )
 
 
-def _call(trace: Trace, connectors: set[int], users: set[int], tokens: set[int]) -> ToolCall:
+def _call(trace: Trace) -> ToolCall:
     read = sum(event.code == "ok" for event in trace.events)
     return ToolCall(
         id=trace.id,
         workspace_id=trace.workspace_id,
-        connector_id=trace.connector_id if trace.connector_id in connectors else None,
+        connector_id=trace.connector_id,
         connector_name=trace.connector_name[:100],
         # Named by a server; PostgreSQL takes no NUL.
         tool=flatten(trace.tool)[:200],
         caller=trace.caller,
-        user_id=trace.user_id if trace.user_id in users else None,
-        token_id=trace.token_id if trace.token_id in tokens else None,
+        user_id=trace.user_id,
+        token_id=trace.token_id,
         started_at=trace.started_at,
         duration_ms=trace.duration_ms,
         outcome=trace.outcome,
@@ -131,14 +164,14 @@ def _call(trace: Trace, connectors: set[int], users: set[int], tokens: set[int])
     )
 
 
-def _event(call: ToolCall, position: int, event: Event, connectors: set[int]) -> TraceEvent:
+def _event(call: ToolCall, position: int, event: Event) -> TraceEvent:
     return TraceEvent(
         call=call,
         position=position,
         kind=event.kind,
         offset_ms=event.offset_ms,
         uri=event.uri,
-        server_id=event.server_id if event.server_id in connectors else None,
+        server_id=event.server_id,
         server_name=event.server_name[:100],
         code=event.code,
         size_bytes=event.size_bytes,
@@ -153,6 +186,7 @@ class Recorder:
         self._waiting: queue.Queue[Trace] = queue.Queue(MAX_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._hurry = threading.Event()
 
     def put(self, trace: Trace) -> None:
         """Have a trace written soon. Never waits and never fails."""
@@ -169,6 +203,7 @@ class Recorder:
 
     def flush(self, timeout_seconds: float = 5) -> bool:
         """Wait until everything put so far is written; False when the time is over first."""
+        self._hurry.set()
         with self._waiting.all_tasks_done:
             return self._waiting.all_tasks_done.wait_for(
                 lambda: not self._waiting.unfinished_tasks, timeout_seconds
@@ -177,7 +212,8 @@ class Recorder:
     def _main(self) -> None:
         while True:
             batch = [self._waiting.get()]
-            time.sleep(WINDOW_SECONDS)
+            self._hurry.wait(WINDOW_SECONDS)
+            self._hurry.clear()
             while len(batch) < BATCH and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
             close_old_connections()

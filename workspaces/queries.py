@@ -103,19 +103,21 @@ def digest_of_token(token: str) -> str:
 
 
 def live_token(token: str, slug: str, now: datetime) -> ApiToken | None:
-    """The token, when it is valid now for that workspace and its person is still a member.
+    """The token, when it is valid now for that workspace and its person is still a member."""
+    found = live_tokens(digest_of_token(token), slug, now)
+    return found.select_related("workspace", "user").first()
+
+
+def live_tokens(digest: str, slug: str, now: datetime) -> QuerySet[ApiToken]:
+    """The token of that digest, under the conditions of `live_token`: one or none.
 
     The look-up is by digest, so its time says nothing about how much of a guess was right.
     """
-    return (
-        ApiToken.objects.select_related("workspace", "user")
-        .filter(
-            Q(expires_at__isnull=True) | Q(expires_at__gt=now),
-            digest=digest_of_token(token),
-            revoked_at__isnull=True,
-            workspace__slug=slug,
-            user__is_active=True,
-            workspace__memberships__user=F("user"),
-        )
-        .first()
+    return ApiToken.objects.filter(
+        Q(expires_at__isnull=True) | Q(expires_at__gt=now),
+        digest=digest,
+        revoked_at__isnull=True,
+        workspace__slug=slug,
+        user__is_active=True,
+        workspace__memberships__user=F("user"),
     )

@@ -1,17 +1,19 @@
 """What the endpoint reads from the database: in one hop to a thread, in a few statements.
 
-Everything that decides (the token, the membership, each connector's standing, how old each listing
-is) is read for every request. Only what a listing says is kept in the process, by its version.
+Everything that decides (the token, the membership, each connector's facts, the version of each
+listing and secret) is read for every request. What follows from it is kept in the process, and
+used again while all of that is the same.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import mcp_types as types
@@ -29,19 +31,24 @@ from connectors.endpoint.catalogue import (
     tools_in,
     valid_entries,
 )
-from connectors.models import Connector, Listing, ListingKind
+from connectors.endpoint.prepared import Prepared
+from connectors.models import Connector, Listing, ListingKind, Secret
 from connectors.ownership import templates_in
 from connectors.protocol.uri_templates import Template
 from connectors.queries import Standing, is_ready, standings, targets_of
 from connectors.sessions import Target
 from connectors.status import Status
 from workspaces.models import ApiToken, User, Workspace
-from workspaces.queries import live_token
+from workspaces.queries import digest_of_token, live_token, live_tokens
+
+logger = logging.getLogger(__name__)
 
 USE_NOTED_EVERY: Final = timedelta(minutes=1)
 MAX_KEPT_CHARS: Final = 32 * 1024 * 1024
 """JSON text of the listings that one process keeps; those used longest ago go first."""
-MAX_KEPT_TARGETS: Final = 4096
+KEPT_FOR: Final = timedelta(seconds=5)
+"""How long a catalogue may be used again: what only the clock changes is late by this at most."""
+MAX_KEPT_CATALOGUES: Final = 1024
 
 
 def admit(token: str, slug: str, now: datetime) -> Catalogue | None:
@@ -50,6 +57,16 @@ def admit(token: str, slug: str, now: datetime) -> Catalogue | None:
     No such workspace, no member of it, a token that is unknown, expired, revoked or of another
     workspace: all alike.
     """
+    rows = _TOKENS.rows(digest=digest_of_token(token), slug=slug, now=now)
+    if not rows:
+        return None
+    [(token_id, workspace_id, user_id, *_)] = rows
+    whose = {"workspace_id": workspace_id, "user_id": user_id}
+    stamp = (rows, _CONNECTORS.rows(**whose), _SECRETS.rows(**whose))
+    return _catalogues.get(token_id, stamp, now) or _admit_anew(token, slug, stamp, now)
+
+
+def _admit_anew(token: str, slug: str, stamp: object, now: datetime) -> Catalogue | None:
     found = live_token(token, slug, now)
     if found is None:
         return None
@@ -62,7 +79,9 @@ def admit(token: str, slug: str, now: datetime) -> Catalogue | None:
         allowed_tools=None if allowed is None else tuple(allowed),
         has_resource_tools=found.workspace.has_resource_tools,
     )
-    return _catalogue(caller, found.workspace, found.user, now)
+    catalogue = _catalogue(caller, found.workspace, found.user, now)
+    _catalogues.put(found.pk, stamp, catalogue, now)
+    return catalogue
 
 
 def catalogue_for(workspace: Workspace, user: User, now: datetime) -> Catalogue:
@@ -78,8 +97,8 @@ def _catalogue(caller: Caller, workspace: Workspace, user: User, now: datetime) 
         for each in standings(mine.filter(asked_at__isnull=False), now)
         if each.status is not Status.AT_REST
     ]
-    ready = [each.connector for each in asked if each.status is Status.READY]
-    targets = _targets.of(ready, now)
+    ready = [each.connector.pk for each in asked if each.status is Status.READY]
+    targets = targets_of(Connector.objects.filter(pk__in=ready), now) if ready else {}
     listed = _listings.of([each.connector for each in asked])
     return Catalogue(caller, (_offer(each, targets, listed) for each in asked))
 
@@ -128,8 +147,12 @@ def _queue_listings(connectors: QuerySet[Connector], now: datetime) -> None:
     due = listings.due(now, settings.TEMPLATE_LISTING_SECONDS, settings.FACET_LISTING_RETRY_SECONDS)
     ours = ~Q(kind=ListingKind.RESOURCES) | listings.for_endpoint(now)
     ids = Listing.objects.filter(due, ours, connector__in=connectors)
-    for connector_id in ids.values_list("connector_id", flat=True).distinct():
-        list_connector.delay(connector_id)
+    try:
+        for connector_id in ids.values_list("connector_id", flat=True).distinct():
+            list_connector.delay(connector_id)
+    except Exception:
+        # Without a broker the stored listings still serve.
+        logger.exception("Listings could not be queued")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,42 +242,72 @@ class _Listings:
                 self._chars -= self._kept.popitem(last=False)[1].size_chars
 
 
-class _Targets:
-    """Where ready connectors are reached, by generation: a new secret or address is a new one."""
+class _Catalogues:
+    """The last catalogue of each token, good as long as everything it was made of is the same."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, int], Target] = OrderedDict()
+        self._kept: OrderedDict[int, tuple[object, datetime, Catalogue]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, connectors: Iterable[Connector], now: datetime) -> dict[int, Target]:
-        found: dict[int, Target] = {}
-        missing: list[int] = []
+    def get(self, token_id: int, stamp: object, now: datetime) -> Catalogue | None:
         with self._lock:
-            for each in connectors:
-                target: Any = self._kept.get((each.pk, each.generation))
-                if target is None:
-                    missing.append(each.pk)
-                else:
-                    found[each.pk] = target
-        if missing:
-            found |= self._load(missing, now)
-        return found
+            kept_stamp, made_at, catalogue = self._kept.get(token_id, (None, now, None))
+        is_young = now - KEPT_FOR < made_at <= now
+        return catalogue if is_young and kept_stamp == stamp else None
 
-    def _load(self, ids: list[int], now: datetime) -> dict[int, Target]:
-        targets = targets_of(Connector.objects.filter(pk__in=ids), now)
+    def put(self, token_id: int, stamp: object, catalogue: Catalogue, now: datetime) -> None:
         with self._lock:
-            for target in targets.values():
-                self._kept[target.key] = target
-            while len(self._kept) > MAX_KEPT_TARGETS:
+            self._kept[token_id] = (stamp, now, catalogue)
+            self._kept.move_to_end(token_id)
+            while len(self._kept) > MAX_KEPT_CATALOGUES:
                 self._kept.popitem(last=False)
-        return targets
 
+
+def _connectors_of(workspace_id: int, user_id: int) -> QuerySet[Connector, Any]:
+    mine = Q(workspace_id=workspace_id) | Q(owner_id=user_id)
+    return (
+        Connector.objects.filter(mine, asked_at__isnull=False)
+        .order_by("pk", "listings__pk")
+        .values_list(
+            "pk",
+            "name",
+            "generation",
+            "epoch",
+            "connection",
+            "credential_refused_at",
+            "sign_in_started_at",
+            "sign_in_needed",
+            "first_ready_at",
+            "required",
+            "grant__pk",
+            "grant__generation",
+            "listings__pk",
+            "listings__taken_at",
+            "listings__failure",
+        )
+    )
+
+
+def _secrets_of(workspace_id: int, user_id: int) -> QuerySet[Secret, Any]:
+    mine = Q(connector__workspace_id=workspace_id) | Q(connector__owner_id=user_id)
+    return Secret.objects.filter(mine).order_by("pk").values_list("pk", "set_at")
+
+
+def _tokens_of(digest: str, slug: str, now: datetime) -> QuerySet[ApiToken, Any]:
+    return live_tokens(digest, slug, now).values_list(
+        "pk", "workspace_id", "user_id", "allowed_tools", "workspace__has_resource_tools"
+    )
+
+
+_TOKENS = Prepared(_tokens_of, digest="-", slug="--", now=datetime(1999, 1, 1, tzinfo=UTC))
+_CONNECTORS = Prepared(_connectors_of, workspace_id=-1, user_id=-2)
+_SECRETS = Prepared(_secrets_of, workspace_id=-1, user_id=-2)
 
 _listings = _Listings()
-_targets = _Targets()
+_catalogues = _Catalogues()
 
 
 def forget() -> None:
     """Drop what this process keeps; it is read again when it is needed."""
-    global _listings, _targets
-    _listings, _targets = _Listings(), _Targets()
+    global _listings, _catalogues
+    _listings, _catalogues = _Listings(), _Catalogues()

@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 import time_machine
 
+from connectors import budget
 from connectors.budget import grant
 from tests.connectors.outside import delivered, install, resource, text, tool
 from tests.servers.raw import raw_server
@@ -43,13 +44,24 @@ def test_a_budget_belongs_to_one_caller_in_one_workspace(caller):
 
 
 @pytest.mark.requirement("R-122")
-def test_a_spent_budget_fills_again(caller):
+def test_a_spent_budget_fills_again(caller, settings):
+    settings.REDIS_URL = ""  # Redis has a clock of its own.
     with time_machine.travel(1_900_000_000, tick=False) as now:
         assert grant(1, caller, 4) == 3
         now.shift(1)
         assert grant(1, caller, 1) == 0
         now.shift(6)
         assert grant(1, caller, 4) == 3
+
+
+@pytest.mark.requirement("R-122")
+def test_processes_share_a_budget_in_redis(caller, settings):
+    if not settings.REDIS_URL:
+        pytest.skip("This run has no Redis.")
+    assert grant(1, caller, 3) == 3
+
+    budget._limiter.cache_clear()  # As another process, which remembers nothing.
+    assert grant(1, caller, 1) == 0
 
 
 def test_the_default_allows_a_burst_of_a_thousand(caller, settings):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from typing import Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -288,7 +289,7 @@ def test_a_forged_key_is_always_removed(agent, acme, server, mode):
     assert "forged" not in json.dumps(server.seen("tools/call")[-1].message)
 
 
-FAILURES = {
+FAILURES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "an error": (Error(-32602, "No such id.", {"id": 7}), "No such id.", {"code": -32602}),
     "too many requests": (
         Reply(429, {"retry-after": "30"}),

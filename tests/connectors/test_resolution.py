@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -552,8 +553,9 @@ def test_cancelling_aborts_every_read_under_way():
         async def grant(reads):
             return reads
 
+        sessions: Any = Hanging()
         work = resolution.resolve(
-            Hanging(), plan, {1: Target(1, 1, "")}, {}, limits=Limits(),
+            sessions, plan, {1: Target(1, 1, "")}, {}, limits=Limits(),
             times=resolution.Times(), grant=grant,
         )  # fmt: skip
         task = asyncio.create_task(work)

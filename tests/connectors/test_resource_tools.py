@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from connectors.resource_tools.text import cut, listed, read_text, resource_line
 from tests.servers.raw import Error, forever, raw_server
 
 FIXTURE = Path(__file__).parent.parent / "servers" / "stdio_resources.py"
-STDIO = {"command": [sys.executable, str(FIXTURE)], "timeout": 5000}
+STDIO: dict[str, Any] = {"command": [sys.executable, str(FIXTURE)], "timeout": 5000}
 
 
 def use(config, work):

@@ -7,11 +7,13 @@ import logging
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+import redis
 from django.apps import apps
 from django.core import serializers
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -94,13 +96,21 @@ def test_contents_are_recorded_nowhere(world, mail, crm, caplog, queued, setting
 
     assert MARKER in str(mail.seen("tools/call")[0].message)
     stored = "".join(
-        serializers.serialize("json", model.objects.all())
+        serializers.serialize("json", model._default_manager.all())
         for model in apps.get_models()
         if model._meta.label not in ("connectors.Secret",)
     )
-    kept = [stored, caplog.text, log.getvalue(), str(queued), str(vars(cache._connections))]
+    kept = [stored, caplog.text, log.getvalue(), str(queued), _caches(settings.REDIS_URL)]
     kept += [str(query) for query in queries.captured_queries]
     assert all(MARKER not in place for place in kept)
+
+
+def _caches(redis_url):
+    """All that the cache and Redis hold."""
+    if not redis_url:
+        return str([vars(each) for each in caches.all()])
+    store = redis.from_url(redis_url)
+    return str([(key, store.dump(key)) for key in store.scan_iter()])
 
 
 @contextmanager
@@ -115,7 +125,12 @@ def _logged():
 
 def test_a_call_does_not_wait_for_its_trace(world, monkeypatch):
     let_go = threading.Event()
-    slow = Recorder(lambda batch: let_go.wait(10) and write_traces(batch))
+
+    def write(batch):
+        let_go.wait(10)
+        write_traces(batch)
+
+    slow = Recorder(write)
     monkeypatch.setattr("connectors.endpoint.calls.recorder", slow)
 
     world.call("mail__send")
@@ -160,14 +175,14 @@ def test_names_that_no_database_takes_cost_no_trace(transactional_db, acme, alic
 
 
 def test_one_trace_that_cannot_be_written_costs_no_other(caplog):
-    written = []
+    written: Any = []
 
     def write(batch):
         if "bad" in batch:
             raise ValueError
         written.extend(batch)
 
-    recorder = Recorder(write)
+    recorder: Any = Recorder(write)
     for each in ["one", "bad", "two"]:
         recorder.put(each)
 
@@ -178,7 +193,7 @@ def test_one_trace_that_cannot_be_written_costs_no_other(caplog):
 def test_too_many_waiting_traces_are_lost_and_said_to_be(monkeypatch, caplog):
     monkeypatch.setattr("connectors.traces.MAX_WAITING", 2)
     hold = threading.Event()
-    recorder = Recorder(lambda batch: hold.wait(10))
+    recorder: Any = Recorder(lambda batch: hold.wait(10) and None)
     for number in range(500):
         recorder.put(number)
     hold.set()
