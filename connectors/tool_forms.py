@@ -81,7 +81,7 @@ class _ArgumentField(forms.CharField):
 def _field(argument: Argument) -> forms.Field:
     options: dict[str, Any] = {
         "label": shorten(argument.name, 100) + ("" if argument.is_required else " (optional)"),
-        "help_text": argument.description or argument.title,
+        "help_text": argument.description or _title(argument),
         "required": argument.is_required,
         "initial": showable(_initial(argument)),
         "error_messages": {"required": "Fill this in."},
@@ -103,6 +103,12 @@ def _field(argument: Argument) -> forms.Field:
         case Kind.TEXT:
             widget = forms.Textarea({**PLAIN, "rows": 1}) if argument.is_long else None  # type: ignore[assignment]
             return _ArgumentField(str, widget=widget or forms.TextInput(PLAIN), **options)
+
+
+def _title(argument: Argument) -> str:
+    """The title, where it says more than the name that a program made it of."""
+    says_same = argument.title.casefold() == argument.name.replace("_", " ").casefold()
+    return "" if says_same else argument.title
 
 
 def _choice_field(argument: Argument, options: dict[str, Any]) -> forms.Field:
