@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from connectors import urls as connectors_urls
 from overview import connector_pages, views
+from overview.operators import views as operators
 
 overview_patterns = (
     [
@@ -29,8 +30,11 @@ connectors_patterns: tuple[list[URLPattern | URLResolver], str] = (
     connectors_urls.app_name,
 )
 
+operators_patterns = ([path("connectors/", operators.connectors, name="connectors")], "operators")
+
 urlpatterns = [
     path("", views.home, name="home"),
+    path("operators/", include(operators_patterns)),
     path("w/<slug:slug>/", include(overview_patterns)),
     path("", include(connectors_patterns)),
     path("", include("workspaces.urls")),
