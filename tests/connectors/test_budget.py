@@ -34,7 +34,7 @@ def test_what_the_budget_covers_is_granted_and_the_rest_costs_nothing(caller):
     assert grant(1, caller, 1) == 0
 
 
-@pytest.mark.requirement("R-119", "R-120", "R-123", "D-R2")
+@pytest.mark.requirement("R-119", "R-120", "R-123")
 def test_a_budget_belongs_to_one_caller_in_one_workspace(caller):
     assert grant(1, caller, 3) == 3
 

@@ -243,7 +243,7 @@ def test_what_cannot_be_read_is_an_error_result(agent, acme, server, arguments, 
     assert result.is_error and words in words_of(result)
 
 
-@pytest.mark.requirement("L-001", "L-002", "L-003", "D-L4")
+@pytest.mark.requirement("L-001", "L-002", "L-003")
 def test_the_resource_tools_are_offered_only_where_the_workspace_wants_them(agent, acme):
     assert agent.names() == ["nb__read_resource"]
     with pytest.raises(MCPError, match="Unknown tool"):
@@ -294,7 +294,7 @@ def test_the_workspaces_resources_are_listed_from_what_is_stored(agent, acme, ot
     assert agent.call("list_mcp_resources", {"server": "broken"}).is_error
 
 
-@pytest.mark.requirement("L-016", "L-017", "L-018", "L-026", "D-L5")
+@pytest.mark.requirement("L-016", "L-017", "L-018", "L-026")
 def test_one_resource_of_a_named_server_is_read(agent, acme, server):
     Workspace.objects.filter(pk=acme.pk).update(has_resource_tools=True)
     long = "x" * 60_000
@@ -320,7 +320,7 @@ def test_one_resource_of_a_named_server_is_read(agent, acme, server):
         assert refused.is_error and words in words_of(refused)
 
 
-@pytest.mark.requirement("F-007", "D-R17", "R-058", "R-064")
+@pytest.mark.requirement("F-007", "R-058", "R-064")
 def test_resources_are_listed_for_the_endpoint_only_while_it_is_used(agent, acme, server):
     server.on("tools/list", {"tools": []})
     server.on("resources/templates/list", {"resourceTemplates": []})

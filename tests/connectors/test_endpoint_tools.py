@@ -234,6 +234,7 @@ def test_a_listing_that_another_process_stored_rules_the_next_call(agent, acme, 
     assert DECLARATION in server.seen("tools/call")[-1].params["_meta"]
 
 
+@pytest.mark.requirement("R-148")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_result_comes_back_as_the_server_gave_it(agent, acme, server, mode):
     answer = {
@@ -255,7 +256,10 @@ def test_a_result_comes_back_as_the_server_gave_it(agent, acme, server, mode):
     assert result["structuredContent"] == {"b": None, "a": [1, 2.5, 10**20]}
     assert result["isError"] is True
     assert result["_meta"]["vendor/key"] == {"x": 1}
-    assert [each.outcome for each in traces()] == ["tool_error"]
+    [trace] = traces()
+    assert (trace.outcome, trace.events.count()) == ("tool_error", 0)
+    agent.call("crm__lookup", mode=mode)
+    assert DECLARATION not in server.seen("tools/call")[-1].params.get("_meta", {})
 
 
 @pytest.mark.requirement("R-138", "R-137")
@@ -328,6 +332,8 @@ def test_a_servers_failure_is_a_clear_result(agent, acme, server, mode, failure)
         {"content": [{"type": "nonsense"}]},
         {"content": [], "isError": "maybe"},
         {"resultType": "input_required", "inputRequests": {}},
+        text("half a pair: \ud800"),
+        {"content": [], "structuredContent": {"x": float("inf")}},
     ],
 )
 def test_garbage_for_a_result_is_an_error_result(agent, acme, server, mode, garbage, caplog):

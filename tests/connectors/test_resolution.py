@@ -391,7 +391,7 @@ def test_the_hosts_own_schemes_are_never_resolved(agent, acme, mail, crm):
     assert read_uris(crm) == []
 
 
-@pytest.mark.requirement("R-131", "R-132", "R-134", "D-L4")
+@pytest.mark.requirement("R-131", "R-132", "R-134")
 @pytest.mark.parametrize(
     ("allowed", "code"),
     [
@@ -478,7 +478,7 @@ def test_reads_are_made_side_by_side(world, mail, crm):
     assert list(delivered(mail)) == uris and set(codes(mail).values()) == {"ok"}
 
 
-@pytest.mark.requirement("R-145", "D-R14")
+@pytest.mark.requirement("R-145")
 @pytest.mark.parametrize("limit", ["READ", "TOTAL"])
 def test_a_read_that_hangs_costs_itself_alone(world, mail, crm, settings, limit):
     setattr(settings, f"RESOURCE_ARGUMENTS_{limit}_SECONDS", 0.3)

@@ -96,7 +96,7 @@ def test_a_source_is_usable_without_the_site():
     assert ran.stdout.strip() == "False"
 
 
-@pytest.mark.requirement("L-004", "L-005", "L-006", "L-007", "L-008", "D-L6")
+@pytest.mark.requirement("L-004", "L-005", "L-006", "L-007", "L-008")
 @pytest.mark.parametrize(
     ("entry", "line"),
     [
@@ -116,7 +116,7 @@ def test_a_resource_is_one_line_without_the_pieces_that_are_missing(entry, line)
     assert len(found.splitlines()) == 1
 
 
-@pytest.mark.requirement("L-009", "L-014", "L-015", "D-L1", "D-L2")
+@pytest.mark.requirement("L-009", "L-014", "L-015")
 def test_servers_are_in_code_point_order_and_each_keeps_its_own():
     one = [{"uri": "x://2", "name": "b"}, {"uri": "x://1", "name": "a"}, "junk", {"name": "n"}]
     found = listed({"zeta": one, "beta": [], "Alpha": one, "gone": "No\nanswer."})
@@ -133,7 +133,7 @@ def test_servers_are_in_code_point_order_and_each_keeps_its_own():
     assert listed({"a": "x", "b": "y"}).is_error
 
 
-@pytest.mark.requirement("L-019", "L-020", "L-021", "L-022", "D-L3")
+@pytest.mark.requirement("L-019", "L-020", "L-021", "L-022")
 def test_what_was_read_is_text_and_names_what_is_not():
     blob = {"uri": "b", "blob": "AAAA" * 1000, "mimeType": "image/png"}
     text = [{"uri": "a", "text": "one"}, {"uri": "c", "text": ""}, {"uri": "d", "text": "two"}]

@@ -48,7 +48,7 @@ def world(agent, acme, mail, crm):
     return agent
 
 
-@pytest.mark.requirement("R-160", "R-161", "R-163", "R-164", "D-R15")
+@pytest.mark.requirement("R-160", "R-161", "R-163", "R-164")
 @pytest.mark.parametrize("mode", MODES)
 def test_each_string_leaves_one_event(world, mail, crm, mode):
     def answer(request):
