@@ -1,13 +1,16 @@
-"""Chromium as Debian packages it, and the overview without a server."""
+"""Chromium as Debian packages it, the overview without a server, and the real stack."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from contextlib import ExitStack
 
 import pytest
 
+from tests.browser.place import Place
 from tests.browser.site import Site, errors_of
+from tests.browser.stack import running_stack
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 ARGUMENTS = [
@@ -37,3 +40,18 @@ def errors(page):
 @pytest.fixture
 def site(context, errors):
     return Site(context)
+
+
+@pytest.fixture(scope="package")
+def stack(tmp_path_factory):
+    with running_stack(tmp_path_factory.mktemp("stack")) as running:
+        yield running
+
+
+@pytest.fixture
+def place(stack, browser):
+    """A workspace of the test's own on the real stack. No page of it may complain of anything."""
+    with ExitStack() as held:
+        place = Place(stack, browser, held)
+        yield place
+        assert place.complaints == []

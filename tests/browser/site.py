@@ -155,9 +155,9 @@ class Site:
         route.fulfill(status=status, body=html, content_type="text/html", headers=headers)
 
 
-def errors_of(page: Page) -> list[str]:
+def errors_of(page: Page, found: list[str] | None = None) -> list[str]:
     """A list that fills with everything that the page complains about from now on."""
-    found: list[str] = []
+    found = [] if found is None else found
     complain: Callable[[Any], None] = lambda error: found.append(str(error))  # noqa: E731
     page.on("pageerror", complain)
     page.on("console", lambda m: found.append(m.text) if m.type in ("error", "warning") else None)

@@ -1,0 +1,34 @@
+"""Management commands for the tests, in one process that stays: starting Django for each would
+take longer than most tests. Reads a JSON list of words a line, answers with a JSON object a line.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import django
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+
+def answer(words: list[str]) -> str:
+    """What the command printed; `{"error": …}` when it printed nothing."""
+    printed = io.StringIO()
+    try:
+        call_command(*words, stdout=printed)
+    except CommandError as error:
+        # A command may report and fail: a connector that is added and not ready.
+        return printed.getvalue() or json.dumps({"error": str(error)})
+    return printed.getvalue()
+
+
+def main() -> None:
+    django.setup()
+    for line in sys.stdin:
+        print(answer(json.loads(line)).strip(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
