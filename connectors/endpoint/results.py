@@ -94,9 +94,10 @@ def served(method: str, version: str, raw: Json) -> Json | None:
             key: value for key, value in meta.items() if not key.startswith(_ENVELOPE_PREFIX)
         }
     try:
-        # The 2026 surface takes anything for some result, so the model itself is asked too.
+        # The 2026 surface takes anything for some result of these, so the model itself is asked.
         _MODELS[method].model_validate(result, by_name=False)
-        return serialize_server_result(method, version, result)
+        is_settled = is_modern(version) and method in ("tools/call", "resources/read")
+        return result if is_settled else serialize_server_result(method, version, result)
     except ValidationError:
         # Its text holds what the server sent.
         return None

@@ -1,8 +1,8 @@
 """What the endpoint reads from the database: in one hop to a thread, in a few statements.
 
-Everything that decides (the token, the membership, each connector's facts, the version of each
-listing and secret) is read for every request. What follows from it is kept in the process, and
-used again while all of that is the same.
+Everything that decides (the token, the membership, each connector's facts and generation, the
+version of each listing) is read for every request. What follows from it is kept in the process,
+and used again while all of that is the same. A new secret is a new generation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from connectors import listings
 from connectors.endpoint.catalogue import Caller, Catalogue, Offer
 from connectors.endpoint.listed import Listed, Listings
 from connectors.endpoint.prepared import Prepared
-from connectors.models import Connector, Listing, ListingKind, Secret
+from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, is_ready, standings, targets_of
 from connectors.sessions import Target
 from connectors.status import Status
@@ -45,8 +45,7 @@ def admit(token: str, slug: str, now: datetime) -> Catalogue | None:
     if not rows:
         return None
     [(token_id, workspace_id, user_id, *_)] = rows
-    whose = {"workspace_id": workspace_id, "user_id": user_id}
-    stamp = (rows, _CONNECTORS.rows(**whose), _SECRETS.rows(**whose))
+    stamp = (rows, _CONNECTORS.rows(workspace_id=workspace_id, user_id=user_id))
     return _catalogues.get(token_id, stamp, now) or _admit_anew(token, slug, stamp, now)
 
 
@@ -187,11 +186,6 @@ def _connectors_of(workspace_id: int, user_id: int) -> QuerySet[Connector, Any]:
     )
 
 
-def _secrets_of(workspace_id: int, user_id: int) -> QuerySet[Secret, Any]:
-    mine = Q(connector__workspace_id=workspace_id) | Q(connector__owner_id=user_id)
-    return Secret.objects.filter(mine).order_by("pk").values_list("pk", "set_at")
-
-
 def _tokens_of(digest: str, slug: str, now: datetime) -> QuerySet[ApiToken, Any]:
     return live_tokens(digest, slug, now).values_list(
         "pk", "workspace_id", "user_id", "allowed_tools", "workspace__has_resource_tools"
@@ -200,7 +194,6 @@ def _tokens_of(digest: str, slug: str, now: datetime) -> QuerySet[ApiToken, Any]
 
 _TOKENS = Prepared(_tokens_of, digest="-", slug="--", now=datetime(1999, 1, 1, tzinfo=UTC))
 _CONNECTORS = Prepared(_connectors_of, workspace_id=-1, user_id=-2)
-_SECRETS = Prepared(_secrets_of, workspace_id=-1, user_id=-2)
 
 _listings = Listings()
 _catalogues = _Catalogues()
