@@ -3,7 +3,7 @@ PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check lock format
+.PHONY: run test check lock format production-like
 
 run: .venv/runtime
 	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
@@ -13,6 +13,11 @@ run: .venv/runtime
 test: .venv/dev
 	@CHROMIUM="$$(scripts/chromium)" && export CHROMIUM && \
 	$(BIN)/python -m tests.services $(BIN)/pytest $(ARGS)
+
+# What production runs, on free ports with a demo. It needs the development lock: PostgreSQL and
+# Valkey come as its wheels.
+production-like: .venv/dev
+	@$(BIN)/python scripts/production-like
 
 check: .venv/dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check

@@ -6,8 +6,10 @@ The threads pool enforces no time limits, so every task carries its own deadline
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import worker_shutdown
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "overview.settings")
@@ -18,3 +20,11 @@ TRANSPORT_ALIASES["wake"] = "overview.embedded.wake:Transport"
 app = Celery("overview")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_shutdown.connect
+def _close_connections(**_: Any) -> None:
+    """After the last task of a worker: its servers hear that it goes."""
+    from connectors.runtime import close_runtime
+
+    close_runtime()
