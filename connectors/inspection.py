@@ -15,6 +15,7 @@ from connectors.models import (
     Check,
     Connector,
     Listing,
+    OAuthGrant,
     Secret,
     SecretKind,
     ToolCall,
@@ -139,6 +140,12 @@ def may_sign_in(connector: Connector) -> bool:
     typed = Q(kind=SecretKind.BEARER) | Q(kind=SecretKind.HEADER, name__iexact="authorization")
     is_http = connector.transport == Transport.HTTP
     return is_http and not connector.secrets.filter(typed).exists()
+
+
+def grant_of(connector: Connector) -> OAuthGrant | None:
+    """What signing in gave, without the tokens: what a page is rendered from cannot show them."""
+    grants = OAuthGrant.objects.defer("client", "access_token", "refresh_token")
+    return grants.select_related("signed_in_by").filter(connector=connector).first()
 
 
 def _reconnection_needed(connector: Connector) -> Problem:

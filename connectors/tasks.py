@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from connectors.actions import claim_check, give_up_check
 from connectors.checks import look_at
-from connectors.models import Check, Connector, ToolCall
+from connectors.models import Check, Connector, PendingSignIn, ToolCall
 from connectors.probe import take_listings
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
@@ -62,6 +62,7 @@ def forget_old() -> None:
     old = [
         ToolCall.objects.filter(started_at__lt=now - timedelta(days=settings.TRACE_DAYS)),
         Check.objects.filter(at__lt=now - timedelta(days=1)),
+        PendingSignIn.objects.filter(started_at__lt=now - timedelta(hours=1)),
         AuditEntry.objects.filter(at__lt=now - timedelta(days=settings.AUDIT_DAYS)),
     ]
     for rows in old:

@@ -42,6 +42,11 @@ site_patterns = [
     path("account/connectors/", personal.personal, name="personal"),
     path("account/connectors/add/", personal.add, name="personal_add"),
     path("account/connectors/<slug:connector>/", personal.configure, name="personal_configure"),
+    path(
+        "account/connectors/<slug:connector>/sign-in/",
+        sign_in.begin_personal,
+        name="personal_sign_in",
+    ),
     path("account/connectors/<slug:connector>/remove/", personal.remove, name="personal_remove"),
     *(
         path(

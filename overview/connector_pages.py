@@ -156,6 +156,7 @@ def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]
     return {
         "connector": connector,
         "address": connector.command or host_of(connector.url),
+        "grant": inspection.grant_of(connector),
         "last_check": inspection.last_check(connector),
         "median_latency_ms": inspection.median_latency_ms(connector),
         "template_listing": templates,
@@ -168,7 +169,7 @@ def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]
 
 def _acts(member: Member, standing: Standing) -> dict[str, Any]:
     can = {action.value: allowed(standing.status, action) for action in Action}
-    can["sign_in"] &= inspection.may_sign_in(standing.connector)
+    can["sign_in"] = can["sign_in"] and inspection.may_sign_in(standing.connector)
     return {
         "problem": inspection.problem_of(standing),
         "admins": admins_of(member.workspace),

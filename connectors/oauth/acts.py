@@ -50,7 +50,7 @@ def take_pending(state: str, user: User, now: datetime) -> PendingSignIn | None:
     Whoever deletes the row has it: a second request with the same state finds nothing.
     """
     pending = (
-        PendingSignIn.objects.select_related("connector__workspace")
+        PendingSignIn.objects.select_related("connector__workspace", "user")
         .filter(digest=_digest_of(state), user=user)
         .first()
     )

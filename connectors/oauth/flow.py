@@ -106,7 +106,7 @@ def begin(connector: Connector, site: Site, *, by: User) -> Departure | Problem:
     return Departure(_authorization_url(found.server, plan, client, state), found.server.host)
 
 
-def finish(pending: PendingSignIn, said: Mapping[str, str], *, by: User) -> Problem | None:
+def finish(pending: PendingSignIn, said: Mapping[str, str]) -> Problem | None:
     """Trade the code that somebody came back with for tokens, and have the connector tried.
 
     pending: as `acts.take_pending` gave it. said: the query of the request, untrusted.
@@ -122,7 +122,7 @@ def finish(pending: PendingSignIn, said: Mapping[str, str], *, by: User) -> Prob
         }
         client = Client.from_json(plan.client)
         now = timezone.now()
-        if acts.finish_sign_in(pending.connector, facts, client, outcome, by, now):
+        if acts.finish_sign_in(pending.connector, facts, client, outcome, pending.user, now):
             return None
         return Problem("The connector was changed during the sign-in. Sign in again.")
     acts.end_sign_in(pending.connector, outcome.message)

@@ -25,7 +25,7 @@ from connectors.actions import (
 from connectors.endpoint.catalogue import public_prefix
 from connectors.forms import RemoveForm
 from connectors.inputs import host_of
-from connectors.inspection import Problem, losses_of, problem_of
+from connectors.inspection import Problem, losses_of, may_sign_in, problem_of
 from connectors.models import Connector, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, free_slug, standings
 from connectors.status import Action, allowed
@@ -54,7 +54,9 @@ class Line:
 
     @property
     def can(self) -> dict[str, bool]:
-        return {action.value: allowed(self.standing.status, action) for action in Action}
+        can = {action.value: allowed(self.standing.status, action) for action in Action}
+        can["sign_in"] = can["sign_in"] and may_sign_in(self.connector)
+        return can
 
 
 @require_safe

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import cache_control, never_cache
 from django.views.decorators.http import require_GET, require_POST, require_safe
 
+from connectors.models import Connector
 from connectors.oauth import flow
 from connectors.oauth.acts import take_pending
 from connectors.oauth.metadata import Problem
@@ -17,23 +18,35 @@ from connectors.oauth.site import site_of
 from connectors.queries import connector_of, standing_now
 from connectors.status import Action, allowed
 from workspaces.access import is_signed_in, require_admin
+from workspaces.models import User
 
 
 @require_POST
 @never_cache
 def begin(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     member = require_admin(request, slug)
-    found = connector_of(member.workspace, connector)
-    standing = standing_now(found, timezone.now())
+    return _begin(request, connector_of(member.workspace, connector), member.user)
+
+
+@require_POST
+@never_cache
+def begin_personal(request: HttpRequest, connector: str) -> HttpResponse:
+    # LoginRequiredMiddleware lets nobody else through.
+    assert is_signed_in(request.user)
+    return _begin(request, connector_of(request.user, connector), request.user)
+
+
+def _begin(request: HttpRequest, connector: Connector, user: User) -> HttpResponse:
+    standing = standing_now(connector, timezone.now())
     if not allowed(standing.status, Action.SIGN_IN):
-        text = f"Nothing was changed: the status of {found.name} is now “{standing.label}”."
+        text = f"Nothing was changed: the status of {connector.name} is now “{standing.label}”."
         messages.info(request, text)
-        return redirect("connectors:detail", slug, connector)
-    outcome = flow.begin(found, site_of(request), by=member.user)
+        return _to_page_of(connector)
+    outcome = flow.begin(connector, site_of(request), by=user)
     if isinstance(outcome, Problem):
         messages.error(request, outcome.message)
-        return redirect("connectors:detail", slug, connector)
-    context = {"connector": found, "departure": outcome}
+        return _to_page_of(connector)
+    context = {"connector": connector, "departure": outcome}
     response = render(request, "connectors/sign_in.html", context)
     # Not a redirect: a form may lead to no other site than this one (Content-Security-Policy,
     # form-action), and browsers apply that to where its answer redirects.
@@ -50,16 +63,23 @@ def callback(request: HttpRequest) -> HttpResponse:
     pending = None
     if is_signed_in(user):
         pending = take_pending(request.GET.get("state", ""), user, timezone.now())
-    if pending is None or pending.connector.workspace is None:
+    if pending is None:
         return render(request, "connectors/sign_in_over.html", status=400)
-    connector, slug = pending.connector, pending.connector.workspace.slug
-    member = require_admin(request, slug)
-    problem = flow.finish(pending, request.GET.dict(), by=member.user)
+    connector = pending.connector
+    if connector.workspace is not None:
+        require_admin(request, connector.workspace.slug)
+    problem = flow.finish(pending, request.GET.dict())
     if problem is None:
         messages.success(request, f"You are signed in to {connector.name}.")
     else:
         messages.error(request, problem.message)
-    return redirect("connectors:detail", slug, connector.slug)
+    return _to_page_of(connector)
+
+
+def _to_page_of(connector: Connector) -> HttpResponse:
+    if connector.workspace is None:
+        return redirect("connectors:personal")
+    return redirect("connectors:detail", connector.workspace.slug, connector.slug)
 
 
 @login_not_required

@@ -69,7 +69,7 @@ def test_another_persons_state_is_refused_and_left_to_its_owner(
 def test_somebody_signed_out_is_asked_to_sign_in_here_first(back, server):
     response = Client().get(back)
     assert response.status_code == 302
-    assert response.url.startswith("/sign-in/")
+    assert response.headers["location"].startswith("/sign-in/")
     assert not server.asked("/token")
 
 

@@ -277,9 +277,13 @@ def test_a_missing_scope_is_named_and_the_next_sign_in_asks_for_it(connector, al
     server.answers.clear()
     assert status(look(connector)) is Status.READY
     assert not renewals(server)
+    page = alice_client.get("/w/acme/connectors/mail/").content.decode()
+    assert "wants a permission that the sign-in does not have" in page
     sign_in(alice_client)
     assert server.asked("/authorize")[-1].form["scope"] == "read write"
     assert grant_of(connector).scope == "read write"
+    page = alice_client.get("/w/acme/connectors/mail/").content.decode()
+    assert "wants a permission" not in page
 
 
 @pytest.mark.requirement("D11")

@@ -8,6 +8,7 @@ import pytest
 
 from connectors.models import OAuthGrant, PendingSignIn
 from connectors.status import Status
+from tests.connectors.records import added, asked
 from tests.connectors.signing_in import (
     departure,
     look,
@@ -64,6 +65,19 @@ def test_what_is_asked_for_is_complete(acme, alice_client, server):
     (code,) = server.asked("/token")
     assert code.form["resource"] == server.url
     assert len(code.form["code_verifier"]) >= 43
+
+
+def test_a_person_signs_in_for_a_connector_of_their_own(alice, alice_client, bob_client, server):
+    connector = look(asked(added(None, "mail", owner=alice, url=server.url)))
+    path = "/account/connectors/mail/sign-in/"
+    assert bob_client.post(path).status_code == 404
+    url = alice_client.post(path).headers["Refresh"].removeprefix("0; url=")
+    back = sent_back(url)
+    assert bob_client.get(back).status_code == 400
+    page = alice_client.get(back, follow=True)
+    assert page.redirect_chain[-1] == ("/account/connectors/", 302)
+    assert messages_in(page) == ["You are signed in to Mail."]
+    assert status(look(connector)) is Status.READY
 
 
 def test_only_admins_sign_in(acme, alice, bob_client, carol_client, server):
