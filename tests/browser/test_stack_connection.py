@@ -67,7 +67,7 @@ def test_a_member_who_is_removed_is_told_at_once_and_the_page_stops_asking(place
     server.count(drafts=4)
     sees(live(place.open()), "4 Drafts awaiting review")
     assert asked == []
-    assert page.goto(place.url()).status == 404  # type: ignore[union-attr]
+    assert page.goto(place.url()).status == 404
     place.complaints[:] = [text for text in place.complaints if "status of 404" not in text]
 
 
