@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from connectors.declared import variables_in
 from connectors.errors import SecretUnreadable
 from connectors.fields import EncryptedField
 from connectors.models import (
@@ -151,6 +152,7 @@ def configure_connector(
     reached = ["url", "transport", "command"]
     is_moved = any(getattr(before, each) != getattr(connector, each) for each in reached)
     if secrets or cleared or is_moved:
+        is_moved |= any(_moves(each, connector.url) for each in [*secrets, *cleared])
         if is_moved or any(map(_replaces_sign_in, [*secrets, *cleared])):
             OAuthGrant.objects.filter(connector=connector).delete()
         changes = fresh_start(now)
@@ -168,6 +170,10 @@ def remove_connector(connector: Connector, *, by: User | None) -> None:
     audit(connector, "connector removed", by)
     panel_of(connector)
     connector.delete()
+
+
+def _moves(secret: Secret, url: str) -> bool:
+    return secret.kind == SecretKind.VARIABLE and secret.name in variables_in(url)
 
 
 def _replaces_sign_in(secret: Secret) -> bool:

@@ -251,7 +251,7 @@ def losses_of(connector: Connector) -> Losses:
     """What goes and what stays when the connector is removed."""
     newest = connector.tool_calls.aggregate(at=Max("started_at"))["at"]
     return Losses(
-        secrets=connector.secrets.count(),
+        secrets=connector.secrets.count() + OAuthGrant.objects.filter(connector=connector).count(),
         traces=connector.tool_calls.count(),
         traces_until=newest and newest + timedelta(days=settings.TRACE_DAYS),
     )

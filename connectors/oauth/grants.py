@@ -20,8 +20,8 @@ from workspaces.push import panel_changed
 
 logger = logging.getLogger(__name__)
 
-LEASE_SECONDS = 30
-"""Longer than a token request may take, short enough that a killed process delays nobody long."""
+LEASE_SECONDS = 20
+"""Longer than a token request and the storing of its answer: what a killed process costs others."""
 
 EARLY_SECONDS = 30
 """Tokens are renewed this long before they expire, or at half of a life shorter than twice that."""
@@ -128,9 +128,12 @@ def release(held: Held, owner: str, *, is_settled: bool) -> None:
     tallies.count("token_refreshes", "postponed")
 
 
-def keep(held: Held, tokens: Tokens, owner: str, now: datetime) -> None:
-    """Store renewed tokens. What the server left out stays as it was (RFC 6749 sections 5.1, 6)."""
-    _exactly(held).filter(lease_owner=owner).update(
+def keep(held: Held, tokens: Tokens, now: datetime) -> None:
+    """Store renewed tokens. What the server left out stays as it was (RFC 6749 sections 5.1, 6).
+
+    Even when the lease is lost: whoever has it now is about to be refused, and finds these.
+    """
+    _exactly(held).update(
         access_token=tokens.access_token,
         refresh_token=tokens.refresh_token or held.refresh_token,
         scope=held.scope if tokens.scope is None else tokens.scope,

@@ -30,8 +30,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 POLL_SECONDS = 0.15
-WAIT_SECONDS = 20
-"""How long to wait for another process's renewal: until its request has certainly ended."""
+WAIT_SECONDS = grants.LEASE_SECONDS + 5
+"""How long to wait for another process's renewal: then its lease is over, and ours can begin."""
+
 PAUSE_SECONDS = 10
 """After a renewal that failed and may succeed later, before the next one is tried."""
 
@@ -144,7 +145,7 @@ async def _renew_as(owner: str, held: Held, is_allowed: IsAllowed) -> Held | Fau
     now = timezone.now()
     said = parse_answer(answer.value, now) if isinstance(answer, Answer) else None
     if isinstance(said, Tokens) and isinstance(answer, Answer) and answer.status < 300:
-        await _in_thread(grants.keep, held, said, owner, now)
+        await _in_thread(grants.keep, held, said, now)
         newest = await _in_thread(grants.current, held)
         return newest or Fault(FaultKind.UNAUTHORIZED, SIGN_IN_AGAIN)
     host = host_of(held.token_endpoint)

@@ -53,6 +53,8 @@ def test_disconnect_keeps_the_tokens_and_connect_uses_them(connector, alice_clie
 
 def test_removing_the_connector_deletes_the_tokens(connector, alice_client):
     departure(alice_client)
+    page = alice_client.get("/w/acme/connectors/mail/remove/").content.decode()
+    assert "1 credential" in page
     press(alice_client, "remove", {"typed": "Mail"})
     assert not Connector.objects.exists()
     assert not OAuthGrant.objects.exists()
@@ -64,6 +66,14 @@ def test_another_address_deletes_the_tokens(connector, alice_client, server):
     assert press(alice_client, "configure", moved).status_code == 302
     assert grant_of(connector) is None
     assert status(look(connector)) is not Status.READY
+
+
+def test_another_part_of_the_address_deletes_the_tokens(connector, alice_client, server):
+    Connector.objects.update(url=f"{server.url}?tenant={{tenant}}")
+    entered = sheet(name="Mail", url=f"{server.url}?tenant={{tenant}}")
+    filled = entered | {"secret-variable-tenant": "another"}
+    assert press(alice_client, "configure", filled).status_code == 302
+    assert grant_of(connector) is None
 
 
 def test_another_name_keeps_the_tokens(connector, alice_client, server):

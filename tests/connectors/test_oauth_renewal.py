@@ -11,7 +11,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from connectors.models import OAuthGrant
+from connectors.models import Connector, OAuthGrant
+from connectors.oauth import grants
+from connectors.oauth.tokens import Tokens
 from connectors.runtime import close_runtime, run
 from connectors.sessions import Fault, FaultKind
 from connectors.status import Status
@@ -123,6 +125,20 @@ def test_a_killed_process_costs_nothing_where_the_server_takes_a_token_twice(con
     killed_while_renewing(connector, server)
     assert text_of(read(connector)) == {"count": 3}
     assert grant_of(connector).sent_at is None
+
+
+@pytest.mark.requirement("D10")
+def test_an_answer_that_comes_after_the_lease_is_stored_all_the_same(connector):
+    now = timezone.now()
+    held = grants.held_by(Connector.objects.get())
+    assert grants.claim(held, "slow", now)
+    assert not grants.claim(held, "quick", now)
+    assert grants.claim(held, "quick", now + timedelta(seconds=grants.LEASE_SECONDS + 1))
+    grants.keep(held, Tokens("new-access", "new-refresh", None, None), now)
+    # The server refuses the second use, which is no news about what has taken its place.
+    grants.refuse(held, "Sign in again.", now)
+    assert grant_of(connector).access_token == "new-access"
+    assert status(connector) is Status.READY
 
 
 def test_many_reads_of_one_process_renew_once_and_need_no_new_connection(connector, server):
