@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db import connection
 
 from connectors.protocol.identifiers import FACETS, RESOURCE_ARGUMENTS
 from connectors.protocol.resource_arguments import Limits as ResourceLimits
@@ -43,8 +44,11 @@ def sessions() -> Sessions:
 def run(work: Callable[[Sessions], Coroutine[Any, Any, T]], timeout_seconds: float) -> T:
     """Run a coroutine with the sessions, from a thread, and wait for it.
 
+    The thread holds no database connection meanwhile: a few slow servers would empty the pool.
     Raises: TimeoutError, after cancelling it, when it takes longer.
     """
+    if "pool" in connection.settings_dict["OPTIONS"] and not connection.in_atomic_block:
+        connection.close()
     return background().run(work(sessions()), timeout_seconds)
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 import structlog
+from asgiref.sync import sync_to_async
 from celery import shared_task
 from django.conf import settings as configured
+from django.db import connections
 from django.test import AsyncClient, Client
 
 from connectors.actions import add_connector, connect_connector
@@ -83,13 +85,20 @@ def test_an_error_page_shows_the_number_that_its_traceback_has(
     monkeypatch.setattr(views, "overview_of", fail)
     client: Any = (AsyncClient if is_async else Client)(raise_request_exception=False)
     client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
-    answer = asyncio.run(client.get("/w/acme/")) if is_async else client.get("/w/acme/")
+    answer = asyncio.run(_get(client)) if is_async else client.get("/w/acme/")
     number = answer["X-Request-ID"]
     assert answer.status_code == 500
     assert number in answer.content.decode()
     (failed,) = lines.of("request_failed")
     assert failed["request_id"] == number
     assert "RuntimeError: broken" in failed["exception"]
+
+
+async def _get(client):
+    answer = await client.get("/w/acme/")
+    # The test client leaves the connection of its thread open.
+    await sync_to_async(connections.close_all)()
+    return answer
 
 
 said: queue.Queue[int] = queue.Queue()
