@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.utils import timezone
 
+from connectors.errors import SecretUnreadable
 from connectors.models import Connector, OAuthGrant, PendingSignIn, SecretKind, Transport
 from connectors.oauth import acts
 from connectors.oauth.discovery import Found, discover, register
@@ -81,7 +82,10 @@ def begin(connector: Connector, site: Site, *, by: User) -> Departure | Problem:
     """
     if connector.transport != Transport.HTTP:
         return Problem("Only servers that are reached over http take a sign-in.")
-    target = target_to(connector)
+    try:
+        target = target_to(connector)
+    except SecretUnreadable:
+        return Problem("A stored secret cannot be decrypted: enter it again under Configure.")
     headers = {
         name.lower(): value for name, value in target.headers if name.lower() != "authorization"
     }

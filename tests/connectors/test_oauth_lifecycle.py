@@ -21,6 +21,7 @@ from tests.connectors.signing_in import (
     departure,
     grant_of,
     look,
+    messages_in,
     query_of,
     read,
     sign_in,
@@ -128,6 +129,15 @@ def test_a_sign_in_heals_tokens_that_no_key_can_read(connector, alice_client, se
     assert "cannot be decrypted" in connector.failure
     sign_in(alice_client)
     assert status(look(connector)) is Status.READY
+
+
+def test_a_secret_that_no_key_can_read_is_said_when_signing_in(
+    acme, alice_client, server, settings
+):
+    wanting(acme, server, secrets=[("header", "x-tenant", "one")])
+    settings.SECRETS_KEYS = [Fernet.generate_key().decode()]
+    page = alice_client.get(press(alice_client, "sign-in").url)
+    assert "cannot be decrypted" in messages_in(page)[0]
 
 
 def stored_text():
