@@ -131,6 +131,7 @@ def test_a_killed_process_costs_nothing_where_the_server_takes_a_token_twice(con
 def test_an_answer_that_comes_after_the_lease_is_stored_all_the_same(connector):
     now = timezone.now()
     held = grants.held_by(Connector.objects.get())
+    assert held is not None
     assert grants.claim(held, "slow", now)
     assert not grants.claim(held, "quick", now)
     assert grants.claim(held, "quick", now + timedelta(seconds=grants.LEASE_SECONDS + 1))
