@@ -20,6 +20,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cryptography.fernet import Fernet
@@ -197,8 +198,10 @@ class Stack:
         return f"http://127.0.0.1:{self.front.port}"
 
     def __enter__(self) -> Stack:
-        self.manage("migrate", "--verbosity", "0")
-        self.manage("collectstatic", "--noinput", "--verbosity", "0")
+        with ThreadPoolExecutor() as both:
+            static = both.submit(self.manage, "collectstatic", "--noinput", "--verbosity", "0")
+            self.manage("migrate", "--verbosity", "0")
+            static.result()
         self.front = Front([web.port for web in self.webs], self._port)
         try:
             for process in self.processes:
