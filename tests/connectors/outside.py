@@ -16,9 +16,12 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from connectors.actions import add_connector
+from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector, Listing, ToolCall
+from connectors.tasks import check_connector, list_connector
 from connectors.traces import recorder
+from examples import outbound_2025
+from examples.crm import Crm, build_server
 from overview.asgi import application
 from workspaces.actions import create_token
 
@@ -69,6 +72,26 @@ def install(owner, slug, url="http://127.0.0.1:9/mcp", *, listings=None, secrets
     add_connector(connector, list(secrets), by=None)
     for kind, entries in (listings or {}).items():
         relist(connector, kind, entries)
+    return connector
+
+
+@contextmanager
+def connected_examples(workspace, by):
+    """Both servers of the specification's example, connected as the worker does it."""
+    crm = build_server(Crm(0)).streamable_http_app()
+    with serve(crm) as crm_site, serve(outbound_2025.app) as outbound_site:
+        for slug, site in [("crm", crm_site), ("outbound", outbound_site)]:
+            connect(workspace, slug, f"{site}/mcp", by=by)
+        yield
+
+
+def connect(workspace, slug, url, *, by):
+    """Add and connect a server; what it is and lists is taken from itself."""
+    connector = Connector(workspace=workspace, slug=slug, name=slug.upper(), url=url)
+    add_connector(connector, [], by=by)
+    connect_connector(connector, by=by)
+    check_connector(connector.pk)
+    list_connector(connector.pk)
     return connector
 
 

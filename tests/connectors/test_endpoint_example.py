@@ -5,35 +5,16 @@ Nothing is stored by hand here: real servers, the real checks and listings, a re
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import pytest
 
-from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector
-from connectors.tasks import check_connector, list_connector
-from examples import outbound_2025
-from examples.crm import Crm, build_server
-from tests.connectors.outside import MODES, serve, traces, words_of
-
-
-@contextmanager
-def example(app):
-    with serve(app) as address:
-        yield f"{address}/mcp"
+from tests.connectors.outside import MODES, connected_examples, traces, words_of
 
 
 @pytest.fixture
 def workspace(agent, acme, alice):
-    """Acme with both examples connected, as the worker does it."""
-    crm = build_server(Crm(0)).streamable_http_app()
-    with example(crm) as crm_url, example(outbound_2025.app) as outbound_url:
-        for slug, url in [("crm", crm_url), ("outbound", outbound_url)]:
-            connector = Connector(workspace=acme, slug=slug, name=slug.upper(), url=url)
-            add_connector(connector, [], by=alice)
-            connect_connector(connector, by=alice)
-            check_connector(connector.pk)
-            list_connector(connector.pk)
+    """Acme's endpoint, with both examples connected."""
+    with connected_examples(acme, by=alice):
         yield agent
 
 
