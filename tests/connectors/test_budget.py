@@ -23,7 +23,7 @@ def caller():
 
 @pytest.fixture(autouse=True)
 def _small(settings):
-    settings.RESOURCE_BUDGET = "1/second"
+    settings.RESOURCE_BUDGET = "3/day"
     settings.RESOURCE_BUDGET_BURST = 3
 
 
@@ -46,6 +46,7 @@ def test_a_budget_belongs_to_one_caller_in_one_workspace(caller):
 @pytest.mark.requirement("R-122")
 def test_a_spent_budget_fills_again(caller, settings):
     settings.REDIS_URL = ""  # Redis has a clock of its own.
+    settings.RESOURCE_BUDGET = "1/second"
     with time_machine.travel(1_900_000_000, tick=False) as now:
         assert grant(1, caller, 4) == 3
         now.shift(1)

@@ -263,19 +263,26 @@ def test_a_result_comes_back_as_the_server_gave_it(agent, acme, server, mode):
 
 
 @pytest.mark.requirement("R-138", "R-137")
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("mode", MODES)
-def test_other_meta_keys_survive_and_the_clients_envelope_stays_behind(agent, acme, server, mode):
-    install(acme, "crm", server.url, listings={"tools": [tool("find", cites={"about": ["crm"]})]})
+def test_other_meta_keys_survive_and_the_clients_envelope_stays_behind(agent, acme, mode, revision):
     arguments = {"about": "crm://1", "nested": {DECLARATION: {"crm://1": "mine"}}}
+    with raw_server(revisions=(revision,), capabilities={"tools": {}}) as server:
+        server.on("tools/call", text("done"))
+        declared = tool("find", cites={"about": ["crm"]})
+        install(acme, "crm", server.url, listings={"tools": [declared]})
 
-    agent.call("crm__find", arguments, mode=mode, meta={"vendor/trace": "abc"})
+        agent.call("crm__find", arguments, mode=mode, meta={"vendor/trace": "abc"})
 
     sent = server.seen("tools/call")[0].params
     assert sent["arguments"] == arguments
-    assert sent["_meta"]["vendor/trace"] == "abc"
-    assert sent["_meta"][DECLARATION]["crm://1"]["error"]["code"] == "not_found"
-    info = sent["_meta"].get("io.modelcontextprotocol/clientInfo", {})
-    assert info.get("name") != "mcp"
+    meta = sent["_meta"]
+    assert meta.pop("vendor/trace") == "abc"
+    assert meta.pop(DECLARATION)["crm://1"]["error"]["code"] == "not_found"
+    if revision == "2025-11-25":
+        assert meta == {}
+    else:
+        assert meta["io.modelcontextprotocol/clientInfo"]["name"] != "mcp"
 
 
 @pytest.mark.requirement("R-136")

@@ -481,7 +481,7 @@ def test_reads_are_made_side_by_side(world, mail, crm):
 @pytest.mark.requirement("R-145")
 @pytest.mark.parametrize("limit", ["READ", "TOTAL"])
 def test_a_read_that_hangs_costs_itself_alone(world, mail, crm, settings, limit):
-    setattr(settings, f"RESOURCE_ARGUMENTS_{limit}_SECONDS", 0.3)
+    setattr(settings, f"RESOURCE_ARGUMENTS_{limit}_SECONDS", 1)
 
     async def sometimes(request):
         if request.params["uri"].endswith("/2"):

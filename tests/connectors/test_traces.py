@@ -45,6 +45,8 @@ def world(agent, acme, mail, crm):
     install(acme, "mail", mail.url, listings={"tools": [tool("send", cites={"to": ["crm"]})]})
     install(acme, "crm", crm.url, listings={"templates": ["crm://signals/{id}", "crm://twice/{x}"]})
     install(acme, "copy", crm.url, listings={"templates": ["crm://twice/{y}"]})
+    down = {"templates": ["crm://down/{id}"]}
+    install(acme, "down", crm.url, connection="failed", listings=down)
     return agent
 
 
@@ -56,7 +58,10 @@ def test_each_string_leaves_one_event(world, mail, crm, mode):
         return resource(uri, "é😀x") if uri.endswith("/1") else Error(-32602, "gone")
 
     crm.on("resources/read", answer)
-    uris = ["mail://1", "crm://signals/1", "crm://signals/2", "crm://twice/1", "crm://signals/1"]
+    uris = [
+        "mail://1", "crm://signals/1", "crm://signals/2", "crm://twice/1", "crm://signals/1",
+        "crm://down/1",
+    ]  # fmt: skip
 
     world.call("mail__send", {"to": uris}, mode=mode)
 
@@ -70,9 +75,10 @@ def test_each_string_leaves_one_event(world, mail, crm, mode):
         (1, "resource_argument", "crm://signals/1", "Crm", "ok", 7),
         (2, "resource_argument", "crm://signals/2", "Crm", "not_found", 0),
         (3, "resource_argument", "crm://twice/1", "", "ambiguous", 0),
+        (4, "resource_argument", "crm://down/1", "", "not_found", 0),
     ]
     assert call.events.get(position=3).server is None
-    assert (call.resources_read, call.resources_refused) == (1, 3)
+    assert (call.resources_read, call.resources_refused) == (1, 4)
     assert (call.tool, call.connector_name, call.outcome) == ("mail__send", "Mail", "ok")
     assert (call.caller, call.user.name, call.token.name) == ("outside", "Alice", "agent")
     assert all(0 <= each.offset_ms <= call.duration_ms for each in call.events.all())
