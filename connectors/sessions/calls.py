@@ -52,7 +52,8 @@ def whole(answer: Answer) -> dict[str, Any]:
     Raises: WireFault when it cannot.
     """
     if answer.is_suspect and not is_clean(answer.result):
-        raise fault(FaultKind.PROTOCOL, "The server's answer holds text that is not Unicode.")
+        words = "The server's answer holds text that is not Unicode, or is nested too deep."
+        raise fault(FaultKind.PROTOCOL, words)
     return answer.result
 
 

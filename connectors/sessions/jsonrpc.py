@@ -14,6 +14,10 @@ from typing import Any, NoReturn
 _SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
 """An escaped surrogate, or a number that a float may not hold."""
 
+MAX_NESTING = 250
+"""Levels of lists and objects; ours. What is nested deeper than that can be read on one stack and
+not be written on the next, deeper one: in the middle of a transaction, say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -49,15 +53,34 @@ def decode(raw: bytes) -> Body:
         value = json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return Body(value, not is_unicode or _SUSPECT.search(raw) is not None)
+    is_suspect = not is_unicode or _SUSPECT.search(raw) is not None
+    may_be_deep = raw.count(b"[") + raw.count(b"{") > MAX_NESTING
+    return Body(value, is_suspect or (may_be_deep and _is_deep(value)))
 
 
 def is_clean(value: object) -> bool:
-    """Whether a value can be stored and sent on: all text is Unicode, all numbers are finite."""
+    """Whether a value can be stored and sent on: all text is Unicode, all numbers are finite, and
+    it is not nested deep."""
+    if _is_deep(value):
+        return False
     try:
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return False
+    return True
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(MAX_NESTING):
+        level = [
+            child
+            for each in level
+            if isinstance(each, dict | list)
+            for child in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
     return True
 
 
