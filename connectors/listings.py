@@ -34,6 +34,22 @@ def for_endpoint(now: datetime) -> Q:
     )
 
 
+def has_passed(field: str, seconds: float, now: datetime) -> Q:
+    """Whether a stored moment is this long ago, or as far ahead: then a clock was set back, and
+    waiting for it again would stop all reading."""
+    length = timedelta(seconds=seconds)
+    return Q(**{f"{field}__lte": now - length}) | Q(**{f"{field}__gte": now + length})
+
+
+def is_free(now: datetime, seconds: float) -> Q:
+    """Whether nobody holds a lease: none taken, or past, or longer than any that is given."""
+    return (
+        Q(lease_until__isnull=True)
+        | Q(lease_until__lt=now)
+        | Q(lease_until__gt=now + timedelta(seconds=seconds))
+    )
+
+
 def due(now: datetime, interval_seconds: float, retry_seconds: float) -> Q:
     """Listings that are older than the interval or of an earlier connection, and not just failed.
 
@@ -41,13 +57,11 @@ def due(now: datetime, interval_seconds: float, retry_seconds: float) -> Q:
     """
     is_old = (
         Q(taken_at__isnull=True)
-        | Q(taken_at__lte=now - timedelta(seconds=interval_seconds))
+        | has_passed("taken_at", interval_seconds, now)
         | ~Q(epoch=F("connector__epoch"))
     )
-    has_paused = Q(failed_at__isnull=True) | Q(
-        failed_at__lte=now - timedelta(seconds=retry_seconds)
-    )
-    return is_old & has_paused & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
+    has_paused = Q(failed_at__isnull=True) | has_passed("failed_at", retry_seconds, now)
+    return is_old & has_paused & is_free(now, LEASE_SECONDS)
 
 
 def claim(

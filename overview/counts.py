@@ -17,10 +17,11 @@ from django.db.models import F, Q, QuerySet
 
 from connectors import listings
 from connectors.models import Connector, Listing, ListingKind
-from connectors.protocol.facets import Facet, InvalidRead, Level, Skipped, parse_listing
+from connectors.protocol.facets import Facet, InvalidRead, Level
 from connectors.protocol.freshness import Policy
 from connectors.queries import is_ready
-from connectors.sessions import Fault, Listed
+from connectors.sessions import Fault
+from overview.facet_listings import keep_listing
 from overview.models import StoredFacet, digest_of
 from overview.panel import FacetReading, reading_of
 from overview.reads import CountTaken, ListingTaken
@@ -48,17 +49,26 @@ def readable(workspaces: Q) -> QuerySet[Connector]:
 
 
 def counts_due(now: datetime) -> Q:
-    """Stored facets to read again: not fresh, or of an earlier connection, and not just failed."""
+    """Stored facets to read again: not fresh, or of an earlier connection, and not just failed.
+
+    A count that ends is read once more at once, whatever failed just before (F-113).
+    """
     times = policy()
+    max_age = timedelta(seconds=times.max_age_seconds)
     is_old = (
         Q(read_at__isnull=True)
-        | Q(read_at__lte=now - timedelta(seconds=times.fresh_seconds))
+        | listings.has_passed("read_at", times.fresh_seconds, now)
         | ~Q(epoch=F("connector__epoch"))
     )
-    has_paused = Q(failed_at__isnull=True) | Q(
-        failed_at__lte=now - timedelta(seconds=times.retry_seconds)
+    has_ended = Q(read_at__lt=now - max_age, failed_at__lte=F("read_at") + max_age)
+    has_paused = Q(failed_at__isnull=True) | listings.has_passed(
+        "failed_at", times.retry_seconds, now
     )
-    return is_old & has_paused & (Q(lease_until__isnull=True) | Q(lease_until__lt=now))
+    return is_old & (has_paused | has_ended) & listings.is_free(now, _lease_seconds())
+
+
+def _lease_seconds() -> float:
+    return float(settings.FACET_READ_TIMEOUT_SECONDS * 2 + LEASE_MARGIN_SECONDS)
 
 
 def listings_due(now: datetime) -> Q:
@@ -93,10 +103,9 @@ def claim_listings(connector_ids: list[int], *, owner: str, now: datetime) -> li
 
 def claim_counts(connector_ids: list[int], *, owner: str, now: datetime) -> dict[int, list[Facet]]:
     """Take the leases of the due counts; the facets that are ours to read, by connector."""
-    seconds = settings.FACET_READ_TIMEOUT_SECONDS * 2 + LEASE_MARGIN_SECONDS
     stored = StoredFacet.objects.filter(connector_id__in=connector_ids)
     claimed = stored.filter(counts_due(now)).update(
-        lease_owner=owner, lease_until=now + timedelta(seconds=seconds)
+        lease_owner=owner, lease_until=now + timedelta(seconds=_lease_seconds())
     )
     mine: dict[int, list[Facet]] = {}
     if claimed:
@@ -104,6 +113,13 @@ def claim_counts(connector_ids: list[int], *, owner: str, now: datetime) -> dict
             facet = Facet(row.name, row.uri, row.title, Level(row.level))
             mine.setdefault(row.connector_id, []).append(facet)
     return mine
+
+
+def release(connector_ids: list[int], *, owner: str) -> None:
+    """Give back the leases of what was claimed and never stored, e.g. of a changed connector."""
+    for model in (StoredFacet, Listing):
+        held = model._default_manager.filter(connector_id__in=connector_ids, lease_owner=owner)
+        held.update(lease_owner="", lease_until=None)
 
 
 @transaction.atomic
@@ -136,7 +152,7 @@ def keep(
         epoch = asked[each.connector_id][1]
         if isinstance(each, CountTaken):
             counts.append(each)
-        elif _keep_listing(each, owner=owner, now=now, epoch=epoch):
+        elif keep_listing(each, owner=owner, now=now, epoch=epoch):
             changed.add(workspace_id)
     changed |= {
         workspace_id
@@ -145,59 +161,6 @@ def keep(
     }
     for workspace_id in sorted(changed):
         panel_changed(workspace_id)
-
-
-def _keep_listing(taken: ListingTaken, *, owner: str, now: datetime, epoch: int) -> bool:
-    """Store a listing and its facets; True when the panel may differ."""
-    facets, skipped = _facets_in(taken.listed)
-    is_ours = listings.store(
-        taken.connector_id,
-        ListingKind.RESOURCES,
-        taken.listed,
-        owner=owner,
-        now=now,
-        epoch=epoch,
-        skipped=[{"name": each.name, "uri": each.uri, "reason": each.reason} for each in skipped],
-    )
-    if not is_ours or isinstance(taken.listed, Fault):
-        return False
-    stored = {
-        row.name_digest: row for row in StoredFacet.objects.filter(connector_id=taken.connector_id)
-    }
-    new, moved = [], []
-    for position, facet in enumerate(facets):
-        row = stored.pop(digest_of(facet.name), None)
-        described = (facet.uri, facet.title, facet.level.value, position)
-        if row is None:
-            new.append(_new_row(taken.connector_id, facet, position, owner, now))
-        elif (row.uri, row.title, row.level, row.position) != described:
-            row.uri, row.title, row.level, row.position = described
-            moved.append(row)
-    StoredFacet.objects.bulk_create(new)
-    StoredFacet.objects.bulk_update(moved, ["uri", "title", "level", "position"])
-    StoredFacet.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
-    return bool(new or moved or stored) or taken.is_first
-
-
-def _new_row(
-    connector_id: int, facet: Facet, position: int, owner: str, now: datetime
-) -> StoredFacet:
-    # Its first read is already under way with the listing that found it.
-    return StoredFacet(
-        connector_id=connector_id,
-        name=facet.name,
-        name_digest=digest_of(facet.name),
-        uri=facet.uri,
-        title=facet.title,
-        level=facet.level.value,
-        position=position,
-        lease_owner=owner,
-        lease_until=now + timedelta(seconds=settings.FACET_READ_TIMEOUT_SECONDS + 3),
-    )
-
-
-def _facets_in(listed: Listed | Fault) -> tuple[list[Facet], list[Skipped]]:
-    return ([], []) if isinstance(listed, Fault) else parse_listing(listed.entries)
 
 
 def _keep_counts(
@@ -215,12 +178,13 @@ def _keep_counts(
         if outcome is None:
             continue
         epoch = asked[row.connector_id][1]
-        before = _shown(row, epoch, now)
+        # Pages show what they were told last, or what time has made of it since.
+        before = {_shown(row, epoch, now), _shown(row, epoch, _written_at(row, now))}
         values = _values(row, outcome, epoch, now)
         alike.setdefault(tuple(values.items()), []).append(row.pk)
         for name, value in values.items():
             setattr(row, name, value)
-        if _shown(row, epoch, now) != before:
+        if before != {_shown(row, epoch, now)}:
             changed.add(row.connector_id)
     for values_of_all, pks in alike.items():
         ours.filter(pk__in=pks).update(**dict(values_of_all), lease_owner="", lease_until=None)
@@ -254,6 +218,10 @@ def facet_reading(row: StoredFacet, epoch: int) -> FacetReading:
     if row.epoch == epoch:
         known = {"count": row.count, "read_at": row.read_at, "failed_at": row.failed_at}
     return FacetReading(row.name, row.title, Level(row.level), row.position, **known)
+
+
+def _written_at(row: StoredFacet, now: datetime) -> datetime:
+    return max((each for each in (row.read_at, row.failed_at) if each), default=now)
 
 
 def _shown(row: StoredFacet, epoch: int, now: datetime) -> tuple[str, str | None, bool]:

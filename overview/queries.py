@@ -111,9 +111,9 @@ def _panel(workspace: Workspace, found: list[Standing], now: datetime) -> Panel:
         if standing.status is Status.READY and standing.connector.advertises_facets
     }
     # Most facets count nothing most of the time; those that surely show no row stay where they are.
-    zero_since = now - timedelta(seconds=policy().max_age_seconds)
+    max_age = timedelta(seconds=policy().max_age_seconds)
     rows = StoredFacet.objects.filter(connector__workspace=workspace).exclude(
-        count="0", read_at__gte=zero_since, epoch=F("connector__epoch")
+        count="0", read_at__range=(now - max_age, now + max_age), epoch=F("connector__epoch")
     )
     columns = ("connector_id", "name", "title", "level", "position")
     known = ("count", "read_at", "failed_at")

@@ -17,9 +17,11 @@ class Asked:
 
     target: Target
     facets: tuple[Facet, ...]
-    is_listing: bool
+    is_listing: bool = False
     is_first: bool = False
     """Whether it has not been listed since it became ready."""
+    has_resources: bool = True
+    """Whether the server has the resources capability; one without lists nothing (F-011)."""
     known: frozenset[str] = frozenset()
     """The names of its facets that are stored: after a listing only new ones are read at once."""
 
@@ -81,9 +83,11 @@ class Reads:
                         group.create_task(self._read(asked.target, facet))
 
     async def _list(self, asked: Asked) -> list[Facet]:
-        listed = await self._sessions.list_entries(
-            asked.target, "resources/list", self._timeout_seconds
-        )
+        listed: Listed | Fault = Listed(entries=[], pages=0, cut_short=None)
+        if asked.has_resources:
+            listed = await self._sessions.list_entries(
+                asked.target, "resources/list", self._timeout_seconds
+            )
         self._add(ListingTaken(asked.target.connector_id, listed, asked.is_first))
         return [] if isinstance(listed, Fault) else parse_listing(listed.entries)[0]
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
+from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.db.models import F, Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from connectors.actions import check_soon
-from connectors.models import Listing, ListingKind
+from connectors.errors import SecretUnreadable
+from connectors.models import Connector, Listing, ListingKind
 from connectors.protocol.facets import InvalidRead
 from connectors.queries import targets_of
 from connectors.runtime import run
-from connectors.sessions import Fault, FaultKind, Sessions
+from connectors.sessions import Fault, FaultKind, Sessions, Target
 from overview import counts
 from overview.models import StoredFacet
 from overview.reads import Asked, CountTaken, Reads, Taken
@@ -32,6 +34,13 @@ _LOST = frozenset({FaultKind.UNREACHABLE, FaultKind.CLOSED, FaultKind.UNAUTHORIZ
 def refresh(connector_ids: list[int]) -> None:
     """Read what is due of these connectors. What another process has claimed is left to it."""
     owner, now = uuid4().hex, timezone.now()
+    _refresh(connector_ids, owner, now)
+    # What belonged to a connector that changed meanwhile may be claimed anew at once. After an
+    # error of ours it may not: the leases are the pause before the next try.
+    counts.release(connector_ids, owner=owner)
+
+
+def _refresh(connector_ids: list[int], owner: str, now: datetime) -> None:
     asked, standing = _claim(connector_ids, owner, now)
     if not asked:
         return
@@ -98,24 +107,51 @@ def _claim(
     involved = to_list | set(facets)
     if not involved:
         return [], {}
-    known: dict[int, set[str]] = {}
-    listed_before: set[int] = set()
-    if to_list:
-        rows = StoredFacet.objects.filter(connector_id__in=to_list)
-        for pk, name in rows.values_list("connector_id", "name"):
-            known.setdefault(pk, set()).add(name)
-        current = Listing.objects.filter(connector_id__in=to_list, kind=ListingKind.RESOURCES)
-        current = current.filter(taken_at__isnull=False, epoch=F("connector__epoch"))
-        listed_before = set(current.values_list("connector_id", flat=True))
-    targets = targets_of(ready.filter(pk__in=involved), now)
+    targets = _targets_of(ready.filter(pk__in=involved), now)
+    listing = _listing_asked(to_list, standing)
     asked = [
-        Asked(
-            target=target,
-            facets=tuple(facets.get(pk, ())),
-            is_listing=pk in to_list,
-            is_first=pk in to_list and pk not in listed_before,
-            known=frozenset(known.get(pk, ())),
-        )
+        Asked(target=target, facets=tuple(facets.get(pk, ())), **listing.get(pk, {}))
         for pk, target in targets.items()
     ]
     return asked, standing
+
+
+def _listing_asked(
+    connector_ids: set[int], standing: dict[int, tuple[int, int]]
+) -> dict[int, dict[str, Any]]:
+    """What belongs to the listing of each connector to list: fields of `Asked`."""
+    if not connector_ids:
+        return {}
+    known: dict[int, set[str]] = {}
+    rows = StoredFacet.objects.filter(connector_id__in=connector_ids)
+    for pk, name in rows.values_list("connector_id", "name"):
+        known.setdefault(pk, set()).add(name)
+    asked: dict[int, dict[str, Any]] = {}
+    stored = Listing.objects.filter(connector_id__in=connector_ids, kind=ListingKind.RESOURCES)
+    columns = ("connector_id", "taken_at", "epoch", "connector__capabilities")
+    for pk, taken_at, epoch, capabilities in stored.values_list(*columns):
+        has_resources = isinstance((capabilities or {}).get("resources"), dict)
+        if not has_resources:
+            extra = {"action": "facets_without_resources", "connector": pk}
+            logger.warning("A server advertises facets but no resources", extra=extra)
+        asked[pk] = {
+            "is_listing": True,
+            "is_first": taken_at is None or epoch != standing[pk][1],
+            "has_resources": has_resources,
+            "known": frozenset(known.get(pk, ())),
+        }
+    return asked
+
+
+def _targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Target]:
+    """The targets; a connector whose secret no key can read costs itself alone."""
+    try:
+        return targets_of(connectors, now)
+    except SecretUnreadable:
+        targets: dict[int, Target] = {}
+        for pk in connectors.values_list("pk", flat=True):
+            try:
+                targets |= targets_of(Connector.objects.filter(pk=pk), now)
+            except SecretUnreadable:
+                check_soon(pk)  # Which says so on its page.
+        return targets
