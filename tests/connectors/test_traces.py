@@ -198,8 +198,8 @@ def test_one_trace_that_cannot_be_written_costs_no_other(caplog):
 
 def test_too_many_waiting_traces_are_lost_and_said_to_be(monkeypatch, caplog):
     monkeypatch.setattr("connectors.traces.MAX_WAITING", 2)
-    hold = threading.Event()
-    recorder: Any = Recorder(lambda batch: hold.wait(10) and None)
+    hold: Any = threading.Event()
+    recorder: Any = Recorder(lambda batch: hold.wait(10))
     for number in range(500):
         recorder.put(number)
     hold.set()
