@@ -1,5 +1,5 @@
-"""The real stack for the browser: web server, Celery worker and beat as processes of their own, on
-PostgreSQL and Valkey where the environment names them; else the embedded default, one process.
+"""The real stack for the browser: as production runs it, with two web processes, two workers and
+beat, where the environment names PostgreSQL and Redis or Valkey; else the embedded default.
 
     with running_stack(directory) as stack:
         stack.manage("workspace", "create", "acme", "--name", "Acme", "--admin", "a@example.com")
@@ -12,8 +12,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,102 +21,65 @@ from uuid import uuid4
 
 import psycopg
 
-from tests.hosts import ROOT, Host, free_port
+from tests import stack as production
+from tests.hosts import ROOT, Host
 from tests.services import valkey
 
-START_SECONDS = 60
 STOP_SECONDS = 10
 # Times that a test can wait for. Nothing else differs from a real start.
 QUICK = {
     "DEMO": "0",
     "FACET_FRESH_SECONDS": "0.2",
     "FACET_LISTING_SECONDS": "2",
-    "CHECK_WATCHED_SECONDS": "5",
     "CONNECTOR_ALLOWED_NETWORKS": "127.0.0.0/8",
-    "LOG_LEVEL": "WARNING",
-    "LOG_FORMAT": "text",
-}
-SECRETS = {
-    "SECRET_KEY": "only-for-the-tests-" * 4,
-    "SECRETS_KEYS": "b25seS1mb3ItdGhlLXRlc3RzLW9ubHktZm9yLXRlc3Q=",
 }
 
 
-class Process:
-    """Python with these words, and its log."""
-
-    def __init__(
-        self, log: Path, words: tuple[str, ...], environment: dict[str, str], **pipes: Any
-    ) -> None:
-        self._log = log
-        with log.open("ab") as output:
-            self._start = output.tell()
-            self.process = subprocess.Popen(
-                [sys.executable, *words],
-                cwd=ROOT,
-                env=environment,
-                stderr=output,
-                # In a session of its own a terminal's Ctrl-C reaches the tests alone.
-                start_new_session=True,
-                **{"stdout": output, **pipes},
-            )
-
-    def wait_for(self, text: str) -> None:
-        """Wait until its log has this text."""
-        deadline = time.monotonic() + START_SECONDS
-        while text not in self.said():
-            is_over = self.process.poll() is not None or time.monotonic() > deadline
-            assert not is_over, self.said()
-            time.sleep(0.02)
-
-    def said(self) -> str:
-        return self._log.read_bytes()[self._start :].decode(errors="replace")
-
-    def stop(self) -> None:
-        self.process.terminate()
-        try:
-            self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-class Commands(Process):
+class Commands:
     """See tests/browser/commands.py."""
 
-    def __init__(self, log: Path, environment: dict[str, str]) -> None:
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        super().__init__(log, ("-m", "tests.browser.commands"), environment, **pipes)
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        self._log = directory / "commands.log"
+        with self._log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.browser.commands"],
+                cwd=ROOT,
+                env=dict(environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
 
     def run(self, words: tuple[str, ...]) -> str:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(words) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        assert line, self.said()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(words) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, self._log.read_text()
         answer: str = json.loads(line)
         return answer
 
     def stop(self) -> None:
-        super().stop()
-        for pipe in (self.process.stdin, self.process.stdout):
-            assert pipe is not None
-            pipe.close()
+        """It ends with its input."""
+        try:
+            self._process.communicate(timeout=STOP_SECONDS)
+        finally:
+            self._process.kill()
 
 
 class Stack:
     """What the tests need of it, whichever way it runs."""
 
-    def __init__(self, directory: Path, port: int, environment: dict[str, str]) -> None:
-        self.directory = directory
-        self.port = port
-        self.url = f"http://127.0.0.1:{port}"
-        self.environment = environment
-        self._commands: Commands | None = None
+    url: str
+
+    def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
+        self._commands = Commands(directory, environment)
 
     def start_web(self) -> None:
-        """Start what answers the browser, on its port."""
+        """Start what answers the browser, where it was before."""
         raise NotImplementedError
 
     def stop_web(self) -> None:
@@ -125,8 +87,6 @@ class Stack:
 
     def run(self, *words: str) -> str:
         """Run a management command; what it printed."""
-        if self._commands is None:
-            self._commands = Commands(self.directory / "commands.log", self.environment)
         return self._commands.run(words)
 
     def manage(self, *words: str) -> dict[str, Any]:
@@ -139,85 +99,60 @@ class Stack:
         return path
 
     def stop(self) -> None:
-        if self._commands is not None:
-            self._commands.stop()
-        self.stop_web()
+        self._commands.stop()
 
 
 class ServedStack(Stack):
-    """Three processes, as docs/operations.md starts them."""
-
-    _web: Process | None = None
-    _workers: tuple[Process, ...] = ()
-
-    def start(self) -> None:
-        for words in (["migrate"], ["collectstatic", "--noinput"]):
-            command = [sys.executable, "manage.py", *words, "--verbosity", "0"]
-            subprocess.run(command, cwd=ROOT, env=self.environment, check=True)
-        worker = self._celery("worker", "--pool", "threads")
-        beat = self._celery("beat", "--schedule", str(self.directory / "beat"))
-        self._workers = (worker, beat)
-        self.start_web()
-        worker.wait_for("[queues]")
+    def __init__(self, directory: Path, running: production.Stack) -> None:
+        super().__init__(directory, running.environment)
+        self._running = running
+        self.url = running.url
 
     def start_web(self) -> None:
-        uvicorn = ("-m", "uvicorn", "overview.asgi:application", "--port", str(self.port))
-        words = ("--lifespan", "on", "--no-access-log", "--timeout-graceful-shutdown", "1")
-        self._web = Process(self.directory / "web.log", uvicorn + words, self.environment)
-        self._web.wait_for("Uvicorn running")
+        for web in self._running.webs:
+            web.start()
+        self._running.wait_until_ready()
 
     def stop_web(self) -> None:
-        if self._web is not None:
-            self._web.stop()
-
-    def stop(self) -> None:
-        super().stop()
-        for worker in self._workers:
-            worker.stop()
-
-    def _celery(self, kind: str, *words: str) -> Process:
-        words = ("-m", "celery", "-A", "overview", kind, *words)
-        return Process(self.directory / f"{kind}.log", words, self.environment)
+        for web in self._running.webs:
+            web.ask_to_stop()
+        for web in self._running.webs:
+            web.stop()
 
 
 class EmbeddedStack(Stack):
-    """One process, as `make run` starts it."""
-
-    def __init__(self, directory: Path) -> None:
-        self._host = Host(directory, **QUICK)
-        super().__init__(directory, self._host.port, self._host.environment)
+    def __init__(self, directory: Path, host: Host) -> None:
+        super().__init__(directory, host.environment)
+        self._host = host
+        self.url = f"http://127.0.0.1:{host.port}"
 
     def start_web(self) -> None:
         self._host.start()
 
     def stop_web(self) -> None:
-        if self._host.process is not None and self._host.process.returncode is None:
-            self._host.stop()
+        self._host.stop()
 
 
 @contextmanager
 def running_stack(directory: Path) -> Iterator[Stack]:
     """Start what the environment allows, in a folder of its own."""
     with ExitStack() as held:
-        if "DATABASE_URL" not in os.environ or "REDIS_URL" not in os.environ:
-            embedded = EmbeddedStack(directory)
-            held.callback(embedded.stop)
-            embedded.start_web()
-            yield embedded
-            return
-        environment = {
-            **os.environ,
-            **QUICK,
-            **SECRETS,
-            "VAR_DIR": str(directory),
-            "DATABASE_URL": held.enter_context(_new_database(os.environ["DATABASE_URL"])),
-            # Of its own: pushes go to the whole server, whatever the database's number.
-            "REDIS_URL": held.enter_context(valkey()),
-        }
-        served = ServedStack(directory, free_port(), environment)
-        held.callback(served.stop)
-        served.start()
-        yield served
+        stack: Stack
+        if "DATABASE_URL" in os.environ and "REDIS_URL" in os.environ:
+            variables = {
+                "DATABASE_URL": held.enter_context(_new_database(os.environ["DATABASE_URL"])),
+                # Of its own: pushes reach the whole server, whatever the database's number.
+                "REDIS_URL": held.enter_context(valkey()),
+            }
+            running = production.Stack(directory, {**variables, **QUICK})
+            stack = ServedStack(directory, held.enter_context(running))
+        else:
+            host = Host(directory, **QUICK)
+            host.start()
+            held.callback(host.stop)
+            stack = EmbeddedStack(directory, host)
+        held.callback(stack.stop)
+        yield stack
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from tests.browser.test_stack_live import SOON, sees
 pytestmark = pytest.mark.browser
 
 # What Chromium itself prints when it cannot reach a server; nothing else may be printed.
-UNREACHABLE = re.compile(r"ERR_CONNECTION_|ERR_INTERNET_DISCONNECTED|Unexpected response code")
+UNREACHABLE = re.compile(r"ERR_(CONNECTION_|EMPTY_|INTERNET_)|^WebSocket connection to \S+ failed")
 
 
 def forgive_unreachable(place: Place) -> None:

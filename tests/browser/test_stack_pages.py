@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, Request, Route, expect
+from playwright.sync_api import Page, Request, Response, Route, expect
 
 from tests.browser.house import NO_PAGES, OVER, House, furnish, site_names
 from tests.browser.place import Place
@@ -33,7 +33,11 @@ def test_every_address_shows_a_page_or_is_known_to_show_none(house: House):
     assert site_names().keys() >= NO_PAGES | OVER.keys()
     page = house.open()
     statuses: dict[str, int] = {}
-    page.on("response", lambda each: statuses.setdefault(each.url, each.status))
+
+    def note(response: Response) -> None:
+        statuses[response.url] = response.status
+
+    page.on("response", note)
     for name, path in house.visit(page):
         assert page.url == house.place.stack.url + path
         if ":" in name:
