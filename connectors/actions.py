@@ -28,7 +28,7 @@ from connectors.protocol.facets import advertises_facets
 from connectors.protocol.freshness import retry_delay_seconds
 from connectors.queries import RESERVED_SLUGS
 from connectors.sessions import Connected, Fault, FaultKind
-from connectors.status import Connection
+from connectors.status import SIGN_IN_LASTS, Connection
 from workspaces.actions import record_act
 from workspaces.models import User
 from workspaces.push import panel_changed
@@ -43,7 +43,7 @@ def add_connector(connector: Connector, secrets: list[Secret], *, by: User | Non
     Raises: django.core.exceptions.ValidationError, e.g. when the workspace has that slug already.
     """
     if connector.slug in RESERVED_SLUGS:
-        raise ValidationError({"slug": f"“{connector.slug}” is the address of another page."})
+        raise ValidationError({"slug": f"“{connector.slug}” is reserved. Choose another."})
     _validate(connector)
     try:
         with transaction.atomic():
@@ -317,7 +317,6 @@ def _ready_facts(
         "latency_ms": latency_ms,
         "credential_refused_at": None,
         "sign_in_needed": False,
-        "sign_in_started_at": None,
         "failure": "",
         "failure_detail": "",
         "attempt": 0,
@@ -333,6 +332,10 @@ def _ready_facts(
         facts["connection_since"] = now
     if connector.first_ready_at is None:
         facts["first_ready_at"] = now
+    started = connector.sign_in_started_at
+    if started is not None and now - started >= SIGN_IN_LASTS:
+        # One that is under way is ended by who began it; an abandoned one was not needed.
+        facts["sign_in_started_at"] = None
     return facts
 
 
@@ -342,8 +345,10 @@ def _failed_facts(connector: Connector, fault: Fault, now: datetime) -> dict[str
         "failure_detail": _detail_of(fault),
         "attempt": F("attempt") + 1,
     }
-    if connector.connection != Connection.FAILED:
-        facts |= {"connection": Connection.FAILED, "connection_since": now}
+    is_moved = fault.kind is FaultKind.REDIRECT
+    connection = Connection.MOVED if is_moved else Connection.FAILED
+    if connector.connection != connection:
+        facts |= {"connection": connection, "connection_since": now}
     if connector.connection == Connection.READY:
         facts["epoch"] = F("epoch") + 1
     if fault.kind is FaultKind.UNAUTHORIZED:
@@ -373,7 +378,8 @@ def _detail_of(fault: Fault) -> str:
 def restart_connections(connectors: QuerySet[Connector], now: datetime) -> None:
     """The host starts: nothing is known of these connections until their first attempt is over."""
     wanted = connectors.filter(asked_at__isnull=False)
-    wanted.filter(connection__in=[Connection.READY, Connection.FAILED]).update(
+    wanted.filter(connection=Connection.READY).update(epoch=F("epoch") + 1)
+    wanted.filter(connection__in=[Connection.READY, Connection.FAILED, Connection.MOVED]).update(
         connection=Connection.STARTING, connection_since=now, attempt=0
     )
     wanted.filter(credential_refused_at__isnull=True, sign_in_needed=False).update(

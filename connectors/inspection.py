@@ -86,6 +86,15 @@ def problem_of(standing: Standing) -> Problem | None:
             return None
         case Status.AT_REST:
             return _at_rest(connector)
+        case Status.CONFIGURATION_REQUIRED if not standing.missing:
+            return Problem(
+                connector.failure,
+                connector.connection_since,
+                "Nothing was sent there. It is tried again by itself at the stored address.",
+                Action.CONFIGURE,
+                "Configure",
+                connector.failure_detail,
+            )
         case Status.CONFIGURATION_REQUIRED:
             names = ", ".join(standing.missing)
             return Problem(

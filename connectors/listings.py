@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q
 
-from connectors.models import Listing, ListingKind
+from connectors.models import Connector, Listing, ListingKind
 from connectors.sessions import Fault, Listed
 
 LEASE_SECONDS = 20
@@ -27,11 +27,13 @@ def for_endpoint(now: datetime) -> Q:
     Those of connectors with facets are taken for the overview. All others are asked for their
     resources by outside clients alone, and never because of facets (F-007).
     """
-    return Q(
-        kind=ListingKind.RESOURCES,
-        connector__advertises_facets=False,
-        connector__workspace__endpoint_used_at__gt=now - timedelta(seconds=ENDPOINT_USE_SECONDS),
-    )
+    ours = Connector.objects.filter(in_use_from_outside(now), advertises_facets=False)
+    return Q(kind=ListingKind.RESOURCES, connector__in=ours.values("pk"))
+
+
+def in_use_from_outside(now: datetime) -> Q:
+    """Connectors of the workspaces whose endpoint was used lately."""
+    return Q(workspace__endpoint_used_at__gt=now - timedelta(seconds=ENDPOINT_USE_SECONDS))
 
 
 def has_passed(field: str, seconds: float, now: datetime) -> Q:

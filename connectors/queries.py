@@ -29,7 +29,8 @@ from workspaces.models import User, Workspace
 BEARER, HEADER, VARIABLE = SecretKind.BEARER, SecretKind.HEADER, SecretKind.VARIABLE
 
 # An address below the workspace's connectors that is a page of its own.
-RESERVED_SLUGS = frozenset({"add"})
+RESERVED_SLUGS = frozenset({"add", "nb"})
+"""The address of another page, and the prefix of the host's own tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Targ
     for connector in wanted.prefetch_related("secrets"):
         secrets = list(connector.secrets.all())
         standing = standing_of(connector, [(each.kind, each.name) for each in secrets], now)
-        if standing.status not in (Status.AT_REST, Status.CONFIGURATION_REQUIRED):
+        if standing.status is not Status.AT_REST and not standing.missing:
             targets[connector.pk] = _target_of(connector, secrets, held_by(connector))
     return targets
 

@@ -32,12 +32,14 @@ class Connection(StrEnum):
 
     starting: the first attempt since the start or since a change runs. A retry after a failure
     stays failed until it succeeds, so that a retry is no change of status.
+    moved: the server answers that it is at another address, which only an admin can enter.
     """
 
     IDLE = "idle"
     STARTING = "starting"
     READY = "ready"
     FAILED = "failed"
+    MOVED = "moved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,8 @@ def status_of(facts: Facts, now: datetime) -> Status:
             return Status.READY
         case Connection.FAILED:
             return Status.FAILED
+        case Connection.MOVED:
+            return Status.CONFIGURATION_REQUIRED
         case Connection.IDLE | Connection.STARTING:
             return Status.STARTING
 

@@ -7,8 +7,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from connectors.actions import restart_connections
+from connectors.listings import in_use_from_outside
 from connectors.models import Connector
-from overview.counts import due_connectors
+from overview.counts import due_connectors, due_listings
 from overview.operators.health import worker_heard
 from overview.refresh import refresh
 
@@ -16,24 +17,29 @@ GROUP_SIZE = 50
 """Connectors read by one task: enough to share its statements, few enough to spread the work."""
 
 
-def queue_reads(workspaces: Q) -> None:
-    """Queue the reads that are due in some workspaces. Queued twice, they are still read once."""
-    due = due_connectors(workspaces, timezone.now())
+def queue_reads(due: list[int]) -> None:
+    """Queue the reads of these connectors. Queued twice, they are still read once."""
     for start in range(0, len(due), GROUP_SIZE):
         refresh_connectors.delay(due[start : start + GROUP_SIZE])
 
 
 @shared_task
 def sweep_facets() -> None:
-    """Queue what is due in the workspaces that somebody looks at."""
+    """Queue what is due in the workspaces that somebody looks at.
+
+    An outside client looks at resources alone, so that where only one is at work, it is their
+    listing that decides.
+    """
     worker_heard()
-    queue_reads(Q(workspace__watched_until__gt=timezone.now()))
+    now = timezone.now()
+    queue_reads(due_connectors(Q(workspace__watched_until__gt=now), now))
+    queue_reads(due_listings(in_use_from_outside(now), now))
 
 
 @shared_task
 def refresh_workspace(workspace_id: int) -> None:
     """Queue what is due in a workspace that somebody has just opened."""
-    queue_reads(Q(workspace_id=workspace_id))
+    queue_reads(due_connectors(Q(workspace_id=workspace_id), timezone.now()))
 
 
 @shared_task

@@ -6,6 +6,7 @@ import pytest
 from django.db.models import Q
 
 from connectors.actions import connect_connector, disconnect_connector, remove_connector
+from connectors.listings import in_use_from_outside
 from connectors.models import Connector, Listing
 from connectors.protocol.facets import InvalidRead
 from connectors.sessions import Fault, FaultKind
@@ -14,6 +15,7 @@ from overview.models import StoredFacet
 from overview.queries import panel_of
 from overview.reads import CountTaken, ListingTaken
 from tests.overview.factories import NOW, at, entry, listed, make_connector
+from workspaces.models import Workspace
 
 pytestmark = pytest.mark.django_db
 TIMEOUT = Fault(FaultKind.TIMEOUT, "The server took longer than 5 s.")
@@ -276,3 +278,11 @@ def test_nothing_is_listed_or_read_of_a_connector_that_is_not_ready_or_does_not_
 def test_nothing_is_listed_or_read_of_a_personal_connector(acme, alice):
     make_connector(None, owner=alice)
     assert counts.due_connectors(Q(), NOW) == []
+
+
+def test_a_workspace_that_only_outside_clients_use_has_its_resources_listed(counted, acme):
+    outside = Q(workspace__endpoint_used_at__gt=NOW)
+    assert counts.due_listings(outside, at(300)) == []
+    Workspace.objects.filter(pk=acme.pk).update(endpoint_used_at=at(299))
+    assert counts.due_listings(in_use_from_outside(at(300)), at(299)) == []
+    assert counts.due_listings(in_use_from_outside(at(300)), at(300)) == [counted.pk]

@@ -426,3 +426,20 @@ def wait_until(is_so):
         assert time.monotonic() < deadline
         connection.close()
         threading.Event().wait(0.02)
+
+
+@pytest.mark.requirement("D12")
+def test_a_server_that_has_moved_to_another_origin_wants_its_address_corrected(acme, server):
+    def elsewhere(request):
+        return Reply(307, {"location": "https://other.example/mcp"})
+
+    connector = connect(acme, server)
+    server.intercept = elsewhere
+    Connector.objects.update(check_due_at=timezone.now())
+    check_connector(connector.pk)
+    assert shown(acme) == [(None, "Configuration required", "configuration_required")]
+    assert "https://other.example" in Connector.objects.get().failure
+    server.intercept = None
+    Connector.objects.update(check_due_at=timezone.now())
+    check_connector(connector.pk)
+    assert Connector.objects.get().connection == "ready"
