@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 from django.db import transaction
-from django.db.models import Q, Value
+from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 
 from connectors.actions import audit, check_soon, fresh_start, panel_of
@@ -36,6 +36,9 @@ def begin_sign_in(connector: Connector, state: str, plan: str, *, by: User, now:
         generation=connector.generation,
         started_at=now,
     )
+    # It leaves ready until the sign-in ends: what was counted before is not shown after.
+    working = Connector.objects.filter(pk=connector.pk, connection=Connection.READY)
+    working.update(epoch=F("epoch") + 1)
     Connector.objects.filter(pk=connector.pk).update(
         sign_in_started_at=now,
         asked_at=Coalesce("asked_at", Value(now)),
