@@ -8,81 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-import time
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db import connection, connections
-from django.db.models import Q
 from django.utils import timezone
 
-from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector, Listing
 from connectors.protocol.identifiers import FACETS
-from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
-from overview.counts import due_connectors
 from overview.models import StoredFacet
-from overview.queries import panel_of
-from overview.refresh import refresh
 from tests.overview.factories import entry
+from tests.overview.served import (
+    DRAFTS,
+    FACETED,
+    connect,
+    count,
+    in_thread,
+    publish,
+    read_due,
+    shown,
+    text,
+    wait_until,
+)
 from tests.servers.raw import LEGACY, MODERN, Drop, Error, Reply, forever, raw_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FACETED: dict[str, Any] = {"resources": {}, "extensions": {FACETS: {}}}
-DRAFTS = "Drafts awaiting review"
-
-
-@pytest.fixture(autouse=True)
-def _sessions(settings):
-    settings.FACET_READ_TIMEOUT_SECONDS = 2
-    yield
-    close_runtime()
-
-
-@pytest.fixture
-def server():
-    with raw_server(capabilities=FACETED) as server:
-        publish(server, entry())
-        yield server
-
-
-def publish(server, *entries):
-    """List these resources, each counting 3."""
-    server.on("resources/list", {"resources": list(entries)})
-    server.on("resources/read", lambda request: count(3, request.params["uri"]))
-
-
-def count(value, uri="acme://x"):
-    return text(json.dumps({"count": value}), uri)
-
-
-def text(body, uri="acme://x", **changes):
-    return {"contents": [{"uri": uri, "mimeType": "application/json", "text": body, **changes}]}
-
-
-def connect(workspace, server, slug="outbound"):
-    """Add a connector, ask for it, and check it as the worker does."""
-    connector = Connector(workspace=workspace, slug=slug, name=slug.capitalize(), url=server.url)
-    add_connector(connector, [], by=None)
-    connect_connector(connector, by=None)
-    check_connector(connector.pk)
-    return Connector.objects.get(pk=connector.pk)
-
-
-def read_due(now=None):
-    """What the sweep would queue, run here."""
-    refresh(due_connectors(Q(), now or timezone.now()))
-
-
-def shown(workspace):
-    return [(row.count, row.title, row.state) for row in panel_of(workspace, timezone.now()).rows]
-
-
-def failure():
-    return StoredFacet.objects.get().failure
 
 
 @pytest.mark.requirement("F-001", "F-004")
@@ -225,81 +175,6 @@ def test_a_listing_whose_second_page_fails_counts_as_failed(acme, server):
     assert "out of order" in Listing.objects.get(kind="resources").failure
 
 
-VALID = {"3": "3", "3.0": "3", "1e3": "1000", "1e20": "1" + "0" * 20, "9007199254740993": None}
-
-
-@pytest.mark.requirement("D6", "F-070", "F-072", "F-073")
-@pytest.mark.parametrize(("written", "expected"), VALID.items())
-def test_a_whole_number_however_written_is_shown_as_plain_digits(acme, server, written, expected):
-    server.on("resources/read", text(f'{{"count": {written}}}'))
-    connect(acme, server)
-    read_due()
-    assert shown(acme) == [(expected or written, DRAFTS, "ok")]
-
-
-NO_COUNTS = ["true", '"3"', "-1", "2.5", "null", "NaN", "1e400"]
-INVALID = [
-    *(f'{{"count": {value}}}' for value in NO_COUNTS),
-    "{}",
-    "3",
-    "",
-    "three",
-    '\ufeff{"count": 1}',
-    "[" * 100_000,
-    '{"count": ' + "9" * 5000 + "}",
-]
-
-
-@pytest.mark.requirement("D6", "F-074", "F-075", "F-076", "F-077", "F-079")
-@pytest.mark.parametrize("body", INVALID, ids=range(len(INVALID)))
-def test_anything_else_is_a_failed_read_whose_reason_is_kept(acme, server, body):
-    server.on("resources/read", text(body))
-    connect(acme, server)
-    read_due()
-    assert shown(acme) == [(None, DRAFTS, "unavailable")]
-    assert failure()
-
-
-BLOB = {"uri": "acme://x", "mimeType": "application/json", "blob": "eyJjb3VudCI6IDN9"}
-SHAPES = [
-    {"contents": []},
-    {},
-    {"contents": [BLOB]},
-    {"contents": [{**BLOB, "text": '{"count": 3}'}]},
-    {"contents": text('{"count": 3}')["contents"] * 2},
-    text('{"count": 3}', mimeType="text/plain"),
-    {"resultType": "input_required", "inputRequests": {}},
-    Error(-32602, "Unknown resource"),
-    Reply(200, body=b"<html>"),
-    Reply(500, body=b"oops", content_type="text/plain"),
-]
-
-
-@pytest.mark.requirement("D6", "F-081", "F-082", "F-083", "F-084", "F-095")
-@pytest.mark.parametrize("answer", SHAPES, ids=range(len(SHAPES)))
-def test_a_read_of_another_shape_fails_alone(acme, server, answer):
-    publish(server, entry("bad"), entry("good"))
-
-    def read(request):
-        return answer if request.params["uri"].endswith("bad") else count(3)
-
-    server.on("resources/read", read)
-    connect(acme, server)
-    read_due()
-    assert shown(acme) == [
-        (None, "Bad awaiting review", "unavailable"),
-        ("3", "Good awaiting review", "ok"),
-    ]
-
-
-@pytest.mark.requirement("F-085", "F-086")
-def test_a_read_without_a_media_type_or_with_another_uri_counts(acme, server):
-    server.on("resources/read", {"contents": [{"uri": "other://y", "text": '{"count": 2}'}]})
-    connect(acme, server)
-    read_due()
-    assert shown(acme) == [("2", DRAFTS, "ok")]
-
-
 @pytest.mark.requirement("F-030", "F-087")
 def test_a_read_carries_the_exact_uri_and_nothing_about_people(acme, alice, server):
     uri = "Odd+scheme:not a//uri?%zz#é📬"
@@ -406,26 +281,6 @@ def test_two_workspaces_with_one_server_use_their_own_connections(acme, other, s
     read_due()
     assert (server.count("resources/list"), server.count("resources/read")) == (2, 2)
     assert shown(acme) == shown(other) == [("3", DRAFTS, "ok")]
-
-
-def in_thread(function):
-    def bracketed():
-        try:
-            function()
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=bracketed, daemon=True)
-    thread.start()
-    return thread
-
-
-def wait_until(is_so):
-    deadline = time.monotonic() + 10
-    while not is_so():
-        assert time.monotonic() < deadline
-        connection.close()
-        threading.Event().wait(0.02)
 
 
 @pytest.mark.requirement("D12")
