@@ -113,6 +113,7 @@ const Preferences = (() => {
     const title = element.querySelector("bdi").textContent;
     button.id = `${element.id}-button`;
     button.ariaLabel = isAway ? `Show again: ${title}` : `Hide “${title}” until it changes`;
+    button.title = button.ariaLabel;
     element.hidden = false;
   }
 
