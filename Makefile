@@ -3,7 +3,7 @@ PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check lock format production-like
+.PHONY: run test check lock format production-like screenshots
 
 run: .venv/runtime
 	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
@@ -18,6 +18,10 @@ test: .venv/dev
 # Valkey come as its wheels.
 production-like: .venv/dev
 	@$(BIN)/python scripts/production-like
+
+# The pictures of docs/screenshots, from the demo.
+screenshots: .venv/dev
+	@CHROMIUM="$$(scripts/chromium)" && export CHROMIUM && $(BIN)/python scripts/screenshots
 
 check: .venv/dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
