@@ -44,11 +44,15 @@ def has_passed(field: str, seconds: float, now: datetime) -> Q:
 
 
 def is_free(now: datetime, seconds: float) -> Q:
-    """Whether nobody holds a lease: none taken, or past, or longer than any that is given."""
+    """Whether nobody holds a lease: none taken, or past, or so far ahead that a clock was set back.
+
+    seconds: how long a lease lasts. Another process took its lease a moment after our `now`, so
+    that one which ends a little later than ours would is no sign of a clock.
+    """
     return (
         Q(lease_until__isnull=True)
         | Q(lease_until__lt=now)
-        | Q(lease_until__gt=now + timedelta(seconds=seconds))
+        | Q(lease_until__gt=now + timedelta(seconds=2 * seconds))
     )
 
 

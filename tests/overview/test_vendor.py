@@ -14,8 +14,8 @@ TEMPLATES = settings.BASE_DIR / "templates"
 def test_each_vendored_file_is_the_one_that_was_fetched():
     listed = {}
     for line in (VENDOR / "SHA256SUMS").read_text(encoding="utf-8").splitlines():
-        digest, path = line.split("  ")
-        listed[path] = digest
+        digest, listed_name = line.split("  ")
+        listed[listed_name] = digest
     files = [path for path in VENDOR.rglob("*") if path.is_file() and path.name != "SHA256SUMS"]
     for path in [*files, TEMPLATES / "_sprite.html"]:
         name = str(path.relative_to(settings.BASE_DIR))
