@@ -167,9 +167,13 @@ def configure_connector(
 @transaction.atomic
 def remove_connector(connector: Connector, *, by: User | None) -> None:
     """Delete a connector with its secrets, counts and listings. Traces stay until their date."""
+    # Locked first, as those who store readings do: what comes later finds it gone, and no two
+    # wait for each other's rows.
+    if not Connector.objects.select_for_update().filter(pk=connector.pk):
+        return  # Another request got there first.
+    connector.delete()
     audit(connector, "connector removed", by)
     panel_of(connector)
-    connector.delete()
 
 
 def _moves(secret: Secret, url: str) -> bool:

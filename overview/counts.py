@@ -143,12 +143,16 @@ def keep(
     left ready, changed or gone since are dropped (F-145, F-147).
     """
     taken = list(taken)
+    # Locked, in one order for all: a connector that is removed or changed now waits until its
+    # readings are stored, or is seen to be gone or another one.
+    ready = Connector.objects.select_for_update(no_key=True).order_by("pk")
+    rows = ready.filter(is_ready(), pk__in={each.connector_id for each in taken})
     current = {
         pk: workspace_id
-        for pk, workspace_id, generation, epoch in Connector.objects.filter(
-            is_ready(), pk__in={each.connector_id for each in taken}
-        ).values_list("pk", "workspace_id", "generation", "epoch")
-        if asked.get(pk) == (generation, epoch)
+        for pk, workspace_id, *now_is in rows.values_list(
+            "pk", "workspace_id", "generation", "epoch"
+        )
+        if asked.get(pk) == tuple(now_is)
     }
     changed: set[int] = set()
     counts: list[CountTaken] = []

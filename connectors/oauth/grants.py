@@ -154,10 +154,13 @@ def keep(held: Held, tokens: Tokens, now: datetime) -> None:
 @transaction.atomic
 def refuse(held: Held, words: str, now: datetime) -> None:
     """The server refused these tokens for good: they go, and a person has to sign in again."""
+    connector = Connector.objects.filter(pk=held.connector_id, generation=held.connector_generation)
+    # Locked first, as those who change or remove the connector do: else each would wait for what
+    # the other one has.
+    list(connector.select_for_update(no_key=True).values_list("pk"))
     if not _exactly(held).delete()[0]:
         return  # Newer ones have taken their place.
     tallies.count("token_refreshes", "refused")
-    connector = Connector.objects.filter(pk=held.connector_id, generation=held.connector_generation)
     connector.update(
         credential_refused_at=now,
         epoch=F("epoch") + 1,

@@ -10,7 +10,8 @@ import pytest
 from django.db import connection, connections, transaction
 
 from connectors.actions import remove_connector
-from connectors.models import Connector, Listing
+from connectors.models import Connector, Listing, OAuthGrant
+from connectors.oauth.grants import held_by, refuse
 from overview import counts
 from overview.models import StoredFacet
 from overview.reads import CountTaken, ListingTaken
@@ -112,3 +113,24 @@ def test_removing_a_connector_twice_at_once_is_one_act(acme, outbound):
     for remover in removers:
         remover.end()
     assert AuditEntry.objects.filter(action="connector removed").count() == 1
+
+
+def test_removing_a_connector_while_its_tokens_are_refused_ends_in_no_deadlock(acme, outbound):
+    OAuthGrant.objects.create(
+        connector=outbound,
+        client='{"id": "x", "secret": null, "method": "none"}',
+        access_token="access",
+        issued_at=NOW,
+        signed_in_at=NOW,
+    )
+    held = held_by(Connector.objects.select_related("grant").get())
+    assert held is not None
+    with transaction.atomic():
+        list(Connector.objects.select_for_update().filter(pk=outbound.pk))
+        remover = removing(outbound)
+        wait_for_blocked(1)
+        refuser = InThread(lambda: refuse(held, "Refused.", at(1)))
+        wait_for_blocked(2)
+    refuser.end()
+    remover.end()
+    assert not Connector.objects.exists()
