@@ -249,7 +249,8 @@ def check_soon(connector_id: int) -> None:
     from connectors.tasks import check_connector
 
     _checkable().filter(pk=connector_id).update(check_due_at=timezone.now())
-    transaction.on_commit(lambda: check_connector.delay(connector_id))
+    # Without a broker the next sweep finds it due.
+    transaction.on_commit(lambda: check_connector.delay(connector_id), robust=True)
 
 
 def claim_check(connector_id: int, now: datetime) -> Connector | None:

@@ -21,9 +21,8 @@ from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, standing_now, standings
 from connectors.status import Action, Status, allowed, label_of
 from overview.connector_facets import FacetLine, facet_counts, facet_lines, skipped_lines
-from overview.tasks import refresh_workspace
+from overview.tasks import watch
 from workspaces.access import Member, workspace_for
-from workspaces.actions import keep_watched
 from workspaces.queries import admins_of
 
 # The worst first. What is at rest on purpose needs nobody.
@@ -113,8 +112,7 @@ def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     listings = inspection.listings_of(found)
     context = _facts(found, listings) | _acts(member, standing) | _facets(found, listings, now)
     # Its counts are read while somebody looks at them here, as on the overview.
-    if keep_watched(member.workspace):
-        refresh_workspace.delay(member.workspace.pk)
+    watch(member.workspace)
     context |= {
         "standing": standing,
         "overlapping": overlapping_of(found, catalogue_for(member.workspace, member.user, now)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -12,6 +13,8 @@ from connectors.models import Connector
 from overview.counts import due_connectors, due_listings
 from overview.operators.health import worker_heard
 from overview.refresh import refresh
+from workspaces.actions import keep_watched
+from workspaces.models import Workspace
 
 GROUP_SIZE = 50
 """Connectors read by one task: enough to share its statements, few enough to spread the work."""
@@ -40,6 +43,13 @@ def sweep_facets() -> None:
 def refresh_workspace(workspace_id: int) -> None:
     """Queue what is due in a workspace that somebody has just opened."""
     queue_reads(due_connectors(Q(workspace_id=workspace_id), timezone.now()))
+
+
+def watch(workspace: Workspace) -> None:
+    """Somebody looks at a workspace. One that nobody watched is read at once: who opens its page
+    should not wait for the next sweep, nor see an error when the broker is away."""
+    if keep_watched(workspace):
+        transaction.on_commit(lambda: refresh_workspace.delay(workspace.pk), robust=True)
 
 
 @shared_task

@@ -13,9 +13,8 @@ from django.views.decorators.http import require_GET
 
 from overview.panel import Row
 from overview.queries import app_at, overview_of, panel_of, rows_of
-from overview.tasks import refresh_workspace
-from workspaces.access import Member, is_signed_in, workspace_for
-from workspaces.actions import keep_watched
+from overview.tasks import watch
+from workspaces.access import is_signed_in, workspace_for
 from workspaces.queries import workspaces_of
 
 
@@ -32,7 +31,7 @@ def home(request: HttpRequest) -> HttpResponse:
 @cache_control(private=True, no_cache=True)
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     member = workspace_for(request, slug)
-    _watch(member)
+    watch(member.workspace)
     page = overview_of(member.workspace, timezone.now())
     context = {
         "panel": page.panel,
@@ -51,7 +50,7 @@ def panel(request: HttpRequest, slug: str) -> HttpResponse:
     if not is_signed_in(request.user):
         return HttpResponse(status=401)
     member = workspace_for(request, slug)
-    _watch(member)
+    watch(member.workspace)
     shown = panel_of(member.workspace, timezone.now())
     return render(request, "overview/_panel.html", {"panel": shown})
 
@@ -64,7 +63,7 @@ def attention(request: HttpRequest, slug: str) -> HttpResponse:
     if not is_signed_in(request.user):
         return JsonResponse({"error": "Sign in first."}, status=401)
     member = workspace_for(request, slug)
-    _watch(member)
+    watch(member.workspace)
     shown = panel_of(member.workspace, timezone.now())
     body = {"version": shown.version, "rows": [_json_of(row) for row in shown.rows]}
     return JsonResponse(body)
@@ -90,12 +89,6 @@ def app(request: HttpRequest, slug: str, route: str) -> HttpResponse:
     standing = app_at(member.workspace, route, now)
     if standing is None:
         raise Http404
-    _watch(member)
+    watch(member.workspace)
     shown = rows_of(member.workspace, standing, now)
     return render(request, "overview/app.html", {"standing": standing, "panel": shown})
-
-
-def _watch(member: Member) -> None:
-    # Somebody who opens a page that nobody watched should not wait for the next sweep.
-    if keep_watched(member.workspace):
-        refresh_workspace.delay(member.workspace.pk)

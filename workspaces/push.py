@@ -47,8 +47,10 @@ def access_changed(workspace_id: int) -> None:
 def _poke(workspace_id: int, kind: str) -> None:
     message: dict[str, Any] = {"type": kind}
     if kind == "panel.changed":
-        version = Workspace.objects.values_list("panel_version", flat=True).get(pk=workspace_id)
-        message["version"] = version
+        version = Workspace.objects.filter(pk=workspace_id).values_list("panel_version", flat=True)
+        message["version"] = version.first()
+        if message["version"] is None:
+            return  # The workspace has just gone, and its pages with it.
     sending = _send(group_of(workspace_id), message)
     if _web_loop is not None and _web_loop.is_running():
         asyncio.run_coroutine_threadsafe(sending, _web_loop)
