@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -83,6 +83,7 @@ class McpEndpoint:
         await asyncio.to_thread(recorder.flush)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = {**scope, "headers": _trimmed(scope["headers"])}
         headers = _headers(scope)
         host = _host(headers)
         if host is None:
@@ -121,6 +122,14 @@ def _admit(token: str, slug: str) -> Catalogue | None:
         return admit(token, slug, timezone.now())
     finally:
         close_old_connections()
+
+
+def _trimmed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers without white space around their values, some of which httptools leaves.
+
+    Source: RFC 9110, section 5.5.
+    """
+    return [(name, value.strip(b" \t")) for name, value in headers]
 
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -134,6 +137,21 @@ def test_only_post_is_answered(agent, verb):
 )
 def test_a_foreign_host_or_origin_is_refused(agent, headers, status):
     assert agent.post(**headers).status_code == status
+
+
+def test_white_space_around_a_headers_value_is_no_part_of_it(agent):
+    connection = HTTPConnection(urlsplit(agent.url).netloc, timeout=10)
+    headers = {
+        "authorization": f"Bearer {agent.token} ",
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": " 2025-11-25 \t",
+    }
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+
+    connection.request("POST", urlsplit(agent.url).path, body, headers)
+    assert connection.getresponse().status == 200
+    connection.close()
 
 
 def test_a_proxys_word_counts_only_where_it_is_trusted(agent, settings):
