@@ -173,6 +173,8 @@ async def register(
         )
     given = secret if isinstance(secret, str) and secret else None
     assigned = value.get("token_endpoint_auth_method")
+    if (assigned or method) == "none":
+        given = None  # Some servers give everybody a secret.
     client = client_of(client_id, given, server.methods, assigned)
     return client or Problem(
         f"{server.host} wants this host to prove itself in a way that it cannot. "

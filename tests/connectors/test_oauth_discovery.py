@@ -138,6 +138,18 @@ def test_no_redirect_of_the_authorization_server_is_followed(
         assert elsewhere.requests == []
 
 
+@pytest.mark.parametrize("assigned", ["none", None])
+def test_a_secret_for_a_client_that_needs_none_is_left_alone(acme, alice_client, server, assigned):
+    server.changes[SERVER_METADATA] = {"token_endpoint_auth_methods_supported": ["none"]}
+    given = {"client_secret": "unasked", "token_endpoint_auth_method": assigned}
+    server.changes["/register"] = given
+    connector = wanting(acme, server)
+    sign_in(alice_client)
+    assert status(look(connector)) is Status.READY
+    [token] = server.asked("/token")
+    assert "client_secret" not in token.form and "authorization" not in token.headers
+
+
 def test_a_document_describes_this_site_where_the_server_takes_one(
     acme, alice_client, client, settings, server
 ):
