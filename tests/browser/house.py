@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from playwright.sync_api import Page, expect
@@ -41,6 +42,14 @@ NO_PAGES = {
 OVER = {"connectors:oauth_callback": 400, "workspaces:sign_in_link": 410}
 
 SIGN_IN = "workspaces:sign_in"
+# Forms that refuse to be sent empty, and the buttons that send them.
+EMPTY_FORMS = {
+    "connectors:add": "Add and connect",
+    "connectors:personal_add": "Add and connect",
+    "connectors:remove": "Remove CRM",
+    "workspaces:members": "Add member",
+    "workspaces:tokens": "Create token",
+}
 
 FACETS = {
     "blocked": ("critical", "Tasks blocked"),
@@ -108,13 +117,34 @@ class House:
             SIGN_IN: sign_in,
         }
 
-    def visit(self, page: Page) -> Iterator[tuple[str, str]]:
-        """Open one page after the other; its name and its path."""
+    def visit(self, page: Page, *, answers: bool = True) -> Iterator[tuple[str, str]]:
+        """Open one page after the other, those that forms answer with too; its name and path."""
         for name, path in self.paths().items():
             if name == SIGN_IN:
+                if answers:
+                    yield from self._answers(page)
                 page.context.clear_cookies()
             page.goto(self.place.stack.url + path)
             yield name, path
+
+    def _answers(self, page: Page) -> Iterator[tuple[str, str]]:
+        """What forms answer with a page: what is wrong, what is asked once more, what is made."""
+        paths = self.paths()
+        for name, button in EMPTY_FORMS.items():
+            page.goto(self.place.stack.url + paths[name])
+            page.get_by_role("button", name=button).first.click()
+            expect(page.locator(".errors")).to_be_focused()
+            yield f"{name}, refused", paths[name]
+        path = paths["connectors:tool"].replace("find_contact", "delete_contact")
+        page.goto(self.place.stack.url + path)
+        page.get_by_role("button", name="Call").click()
+        expect(page.get_by_role("heading", name="What is sent")).to_be_visible()
+        yield "a call to confirm", path
+        page.goto(self.place.stack.url + paths["workspaces:tokens"])
+        page.get_by_label("Name").fill(uuid4().hex)
+        page.get_by_role("button", name="Create token").click()
+        expect(page.get_by_label("Token", exact=True)).to_be_visible()
+        yield "a token that is made", paths["workspaces:tokens"]
 
     def open(self, **options: Any) -> Page:
         """A browser of the person who may see every page."""
