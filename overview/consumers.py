@@ -45,6 +45,8 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
             return
         self._group = group_of(workspace.pk)
         await self.channel_layer.group_add(self._group, self.channel_name)
+        # What changed before the group was joined was pushed to others only.
+        await workspace.arefresh_from_db(fields=["panel_version"])
         await self._send_tick(workspace)
         self._ticking = asyncio.create_task(self._tick())
 

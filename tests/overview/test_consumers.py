@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from channels.layers import channel_layers
+from channels.layers import InMemoryChannelLayer, channel_layers
 from django.conf import settings as django_settings
 from django.db import close_old_connections
 
@@ -56,6 +56,29 @@ def test_a_member_hears_that_the_panel_changed_and_nothing_else(acme, bob_client
     asyncio.run(scenario())
     acme.refresh_from_db()
     assert acme.watched_until is not None
+
+
+@pytest.mark.requirement("F-114")
+def test_a_change_just_before_the_socket_joins_is_told_by_its_first_tick(
+    acme, bob_client, monkeypatch
+):
+    joining = InMemoryChannelLayer.group_add
+
+    async def late(layer, group, channel):
+        await in_thread(panel_changed, acme.pk)
+        await joining(layer, group, channel)
+
+    monkeypatch.setattr(InMemoryChannelLayer, "group_add", late)
+
+    async def scenario():
+        deliver_on(asyncio.get_running_loop())
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        said = await socket.said()
+        await socket.close()
+        return said
+
+    assert asyncio.run(scenario()) == {"type": "tick", "version": 1}
 
 
 @pytest.mark.requirement("F-149", "F-150")
