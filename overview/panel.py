@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from connectors.protocol.facets import Level
@@ -59,6 +59,8 @@ class AppState:
     is_listed: bool
     """Whether its facets have been listed since it became ready, even if there were none."""
     facets: tuple[FacetReading, ...] = ()
+    sign_in_ends_at: datetime | None = None
+    """When a sign-in under way counts as abandoned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The rows in order. checking: connectors whose first readings are still on their way."""
+    """The rows in order. checking: connectors whose first readings are still on their way.
+
+    until: when time alone changes it, if nothing else does: a count ends, a sign-in is abandoned.
+    A page looks again then, for the worker that would read or push may be gone.
+    """
 
     rows: tuple[Row, ...]
     checking: int
     version: int = field(default=0)
+    until: datetime | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -178,7 +185,11 @@ def build_panel(
         else:
             rows += _status_row(app, connector_href(app.slug))
     rows.sort(key=lambda row: _LEVEL_ORDER[row.level])
-    return Panel(tuple(rows), checking, version)
+    max_age = timedelta(seconds=policy.max_age_seconds)
+    ends = [row.counted_at + max_age for row in rows if row.counted_at]
+    ends += [app.sign_in_ends_at for app in apps if app.sign_in_ends_at]
+    until = min((end for end in ends if end > now), default=None)
+    return Panel(tuple(rows), checking, version, until)
 
 
 def _app_order(app: AppState) -> tuple[int, str, str, str]:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from connectors.models import ListingKind
 from connectors.protocol.facets import Level
 from connectors.queries import STANDING_FIELDS, Standing, connectors_of, standings
-from connectors.status import Status, level_of
+from connectors.status import SIGN_IN_LASTS, Status, level_of
 from overview.counts import policy
 from overview.models import StoredFacet
 from overview.panel import AppState, FacetReading, Panel, build_panel
@@ -139,6 +139,7 @@ def _panel(workspace: Workspace, found: list[Standing], now: datetime) -> Panel:
 
 def _app_state(standing: Standing, facets: tuple[FacetReading, ...]) -> AppState:
     connector: Any = standing.connector  # Any: it carries the annotations of _standings.
+    started = connector.sign_in_started_at
     was_listed = connector.listed_at is not None and connector.listed_epoch == connector.epoch
     return AppState(
         connector_id=connector.pk,
@@ -151,6 +152,7 @@ def _app_state(standing: Standing, facets: tuple[FacetReading, ...]) -> AppState
         # A listing that failed is not on its way any more.
         is_listed=was_listed or connector.listing_failed_at is not None,
         facets=facets,
+        sign_in_ends_at=started + SIGN_IN_LASTS if started else None,
     )
 
 

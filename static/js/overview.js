@@ -1,7 +1,7 @@
 // The overview's panel in the page: hide and show rows, follow the server live, keep the reader's
 // focus, pointer and scroll where they are. The server says only "changed"; the panel itself comes
 // from the view that rendered the page. One file, for each import would be one more request.
-import { announce, tellTimes } from "./page.js";
+import { announce, serverNow, tellTimes } from "./page.js";
 
 const HOLD_MS = 5_000; // changes of order wait for the pointer no longer than this
 const NEWS_MS = 10_000; // between two announcements of news
@@ -323,7 +323,9 @@ function step() {
   if (socket && now - heardAt > (isOpen ? SILENCE_MS : OPENING_MS)) drop();
   if (!socket && isReachable && now >= retryAt) connect();
   const isPolling = !isOpen && now - downSince > POLL_AFTER_MS;
-  if (isPolling && isReachable && now - fetchedAt >= POLL_MS) refresh();
+  // What time alone changes nobody may be there to push, e.g. a count that ends.
+  const hasEnded = serverNow() > Date.parse(slot.dataset.until) && now - fetchedAt >= NEWS_MS;
+  if (isReachable && (hasEnded || (isPolling && now - fetchedAt >= POLL_MS))) refresh();
   if (!isOpen && !isBreakTold && now - downSince > NEWS_MS) {
     isBreakTold = true;
     announce("Live updates stopped. Reconnecting.");

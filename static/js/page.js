@@ -14,8 +14,10 @@ export function announce(text) {
   announcer.textContent = announcer.textContent === text ? `${text}\u00a0` : text;
 }
 
+export const serverNow = () => Date.now() + SKEW_MS;
+
 function ageOf(then) {
-  const seconds = (Date.now() + SKEW_MS - then) / 1000;
+  const seconds = (serverNow() - then) / 1000;
   const unit = UNITS.find(([, length]) => seconds >= length);
   return unit ? ages.format(-Math.floor(seconds / unit[1]), unit[0]) : "just now";
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -70,6 +72,23 @@ def test_a_hidden_row_stays_away_while_its_count_falls_and_returns_when_it_rises
             "data-count", str(count)
         )
         expect(shown(page)).to_have_text(titles)
+
+
+@pytest.mark.requirement("F-113")
+def test_a_count_that_ends_leaves_the_page_though_nobody_pushes_it(site, page: Page):
+    clock = stopped_clock(page)
+    until = datetime.now(UTC) + timedelta(seconds=60)
+    opened(site, page, DRAFTS)
+    site.panel = replace(site.panel, until=until)
+    page.reload()
+    site.show(checking=1)
+    clock.run_for(50_000)
+    expect(shown(page)).to_have_text(["3 Drafts awaiting review"])
+    clock.run_for(20_000)
+    expect(shown(page)).to_have_count(0)
+    asked = site.fragments
+    clock.run_for(30_000)
+    assert site.fragments == asked
 
 
 def test_the_focus_stays_on_its_row_through_a_reorder(site, page: Page):

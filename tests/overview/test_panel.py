@@ -237,3 +237,15 @@ def test_a_key_is_short_and_printable(pk, name):
 def test_a_count_older_than_two_minutes_says_so():
     assert not reading_of(facet(age=120), NOW, POLICY).is_old
     assert reading_of(facet(age=121), NOW, POLICY).is_old
+
+
+@pytest.mark.requirement("F-113", "S-004", "S-005")
+def test_the_panel_knows_when_time_alone_changes_it():
+    soon = NOW + timedelta(seconds=100)
+    assert panel(app(facet("a", age=50), facet("b", age=400), facet("c", "0", age=590))).until == (
+        NOW + timedelta(seconds=200)
+    )
+    signing_in = app(pk=2, name="Mail", status=Status.CONNECTING, sign_in_ends_at=soon)
+    assert panel(app(facet(age=400)), signing_in).until == soon
+    abandoned = app(pk=2, name="Mail", status=Status.FAILED, sign_in_ends_at=ago(1))
+    assert panel(app(facet("a", None, None)), abandoned).until is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -185,3 +186,10 @@ def test_nothing_on_the_page_is_written_by_hand_into_a_script(bob_client, outbou
     assert "unsafe" not in page["Content-Security-Policy"]
     assert "style=" not in page.content.decode()
     json.loads(bob_client.get("/w/acme/attention.json").content)
+
+
+@pytest.mark.requirement("F-113")
+def test_the_fragment_says_when_a_count_ends(bob_client, outbound):
+    (read_at,) = StoredFacet.objects.values_list("read_at", flat=True)
+    until = (read_at + timedelta(seconds=600)).isoformat()
+    assert f'data-until="{until}"' in bob_client.get("/w/acme/panel/").content.decode()
