@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 import time
 import urllib.error
 import urllib.request
@@ -11,7 +12,10 @@ from http.cookiejar import CookieJar
 
 import pytest
 
+from connectors.protocol.identifiers import FACETS
 from tests.hosts import Host
+from tests.overview.factories import entry
+from tests.servers.raw import forever, raw_server
 
 WAIT_SECONDS = 30
 
@@ -57,6 +61,28 @@ def test_a_second_start_keeps_the_data_and_ctrl_c_leaves_no_process_within_five_
     host.start()
     assert "dan@example.com" in host.manage("member", "list", "demo")
     assert host.stop() < 5
+    assert host.group_is_gone()
+
+
+def test_ctrl_c_waits_for_no_server_that_does_not_answer(tmp_path):
+    host = Host(tmp_path, DEMO="0", CONNECTOR_ALLOWED_NETWORKS="127.0.0.0/8")
+    with raw_server(capabilities={"resources": {}, "extensions": {FACETS: {}}}) as server:
+        server.on("resources/list", {"resources": [entry(f"facet-{n}") for n in range(20)]})
+        server.on("resources/read", lambda _: forever())
+        host.start()
+        try:
+            host.manage("workspace", "create", "acme", "--name", "A", "--admin", "a@example.com")
+            host.manage("connector", "add", "acme", "slow", server.url, "--name", "Slow")
+            host.manage("connector", "connect", "acme", "slow")
+            with sqlite3.connect(tmp_path / "db.sqlite3") as database:
+                database.execute("UPDATE workspaces_workspace SET watched_until = '2999-01-01'")
+            deadline = time.monotonic() + WAIT_SECONDS
+            while server.count("resources/read") < 20:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            assert host.stop() < 5
+        finally:
+            host.stop()
     assert host.group_is_gone()
 
 
