@@ -30,7 +30,18 @@ from tests.overview.served import (
     text,
     wait_until,
 )
-from tests.servers.raw import LEGACY, MODERN, Drop, Error, Reply, forever, raw_server
+from tests.servers.raw import (
+    LEGACY,
+    MODERN,
+    Drop,
+    Error,
+    Reply,
+    answer,
+    event,
+    forever,
+    raw_server,
+    stream,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -298,3 +309,19 @@ def test_a_server_that_has_moved_to_another_origin_wants_its_address_corrected(a
     Connector.objects.update(check_due_at=timezone.now())
     check_connector(connector.pk)
     assert Connector.objects.get().connection == "ready"
+
+
+@pytest.mark.requirement("F-058")
+def test_a_server_that_says_its_list_changed_harms_nothing_and_causes_no_listing(acme, server):
+    changed = {"jsonrpc": "2.0", "method": "notifications/resources/list_changed"}
+
+    def read(request):
+        result = answer(request, count(3))
+        return stream(event(json.dumps(changed).encode()) * 50, event(result))
+
+    server.on("resources/read", read)
+    connect(acme, server)
+    read_due()
+    read_due()
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+    assert server.count("resources/list") == 1
