@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Any
 
 import pytest
 from django.db import connection
-from django.db.models import Q
 from django.utils import timezone
 
-from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector, Listing, Secret
 from connectors.protocol.identifiers import FACETS
-from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
-from overview.counts import due_connectors
 from overview.models import StoredFacet
 from overview.queries import panel_of
-from overview.refresh import refresh
 from tests.overview.factories import entry
+from tests.overview.served import DRAFTS, FACETED, connect, publish, read_due, shown
 from tests.servers.raw import Reply, answer, forever, raw_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FACETED: dict[str, Any] = {"resources": {}, "extensions": {FACETS: {}}}
-GOOD = ("3", "Drafts awaiting review", "ok")
-
-
-@pytest.fixture(autouse=True)
-def _sessions(settings):
-    settings.FACET_READ_TIMEOUT_SECONDS = 2
-    yield
-    close_runtime()
+GOOD = ("3", DRAFTS, "ok")
 
 
 @pytest.fixture
-def good():
-    with raw_server(capabilities=FACETED) as server:
-        publish(server, entry())
-        yield server
+def good(server):
+    return server
 
 
 @pytest.fixture
@@ -47,29 +31,6 @@ def bad():
     with raw_server(capabilities=FACETED) as server:
         publish(server)
         yield server
-
-
-def publish(server, *entries):
-    server.on("resources/list", {"resources": list(entries)})
-    text = json.dumps({"count": 3})
-    content = {"uri": "acme://x", "mimeType": "application/json", "text": text}
-    server.on("resources/read", {"contents": [content]})
-
-
-def connect(workspace, server, slug, secrets=()):
-    connector = Connector(workspace=workspace, slug=slug, name=slug, url=server.url)
-    add_connector(connector, list(secrets), by=None)
-    connect_connector(connector, by=None)
-    check_connector(connector.pk)
-    return Connector.objects.get(pk=connector.pk)
-
-
-def read_due():
-    refresh(due_connectors(Q(), timezone.now()))
-
-
-def shown(workspace):
-    return [(row.count, row.title, row.state) for row in panel_of(workspace, timezone.now()).rows]
 
 
 def nested(depth):
@@ -161,8 +122,9 @@ def test_a_listing_that_keeps_failing_is_logged_once(acme, bad, caplog):
 
 def test_a_secret_that_no_key_reads_costs_its_own_connector_alone(acme, bad, good):
     publish(bad, entry("bad"))
-    connector = connect(acme, bad, "bad", [Secret(kind="bearer", name="token", value="x" * 20)])
+    connector = connect(acme, bad, "bad")
     connect(acme, good, "good")
+    Secret.objects.create(connector=connector, kind="bearer", name="token", value="x" * 20)
     with connection.cursor() as cursor:
         cursor.execute("UPDATE connectors_secret SET value = %s", [b"of another key"])
     read_due()

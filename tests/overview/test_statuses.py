@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
-from django.db.models import Q
 from django.utils import timezone
 
 from connectors.actions import (
@@ -21,36 +18,16 @@ from connectors.actions import (
 from connectors.models import Connector, Secret
 from connectors.oauth.acts import begin_sign_in
 from connectors.protocol.facets import Level
-from connectors.protocol.identifiers import FACETS
-from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
-from overview.counts import due_connectors
 from overview.models import StoredFacet
 from overview.queries import panel_of
-from overview.refresh import refresh
 from overview.tasks import host_started
-from tests.overview.factories import entry
-from tests.servers.raw import Reply, raw_server
+from tests.overview.served import DRAFTS, read_due
+from tests.servers.raw import Reply
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KEY = [{"kind": "bearer", "name": "token", "title": "Token", "is_secret": True}]
-COUNT = [("3", "Drafts awaiting review", Level.WARNING)]
-
-
-@pytest.fixture(autouse=True)
-def _sessions():
-    yield
-    close_runtime()
-
-
-@pytest.fixture
-def server():
-    faceted: dict[str, Any] = {"resources": {}, "extensions": {FACETS: {}}}
-    with raw_server(capabilities=faceted) as server:
-        server.on("resources/list", {"resources": [entry()]})
-        content = {"uri": "acme://x", "text": json.dumps({"count": 3})}
-        server.on("resources/read", {"contents": [content]})
-        yield server
+COUNT = [("3", DRAFTS, Level.WARNING)]
 
 
 def add(workspace, server, secrets=(), **fields):
@@ -77,10 +54,6 @@ def ready(workspace, server, **fields):
     read_due()
     assert rows(workspace) == COUNT
     return Connector.objects.get()
-
-
-def read_due():
-    refresh(due_connectors(Q(), timezone.now()))
 
 
 def rows(workspace):

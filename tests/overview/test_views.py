@@ -180,7 +180,16 @@ def test_opening_the_page_has_the_workspace_watched(bob_client, outbound):
     assert watched_until is not None and watched_until > timezone.now()
 
 
-@pytest.mark.requirement("F-108")
+@pytest.mark.requirement("F-013")
+def test_a_persons_own_connector_is_on_no_overview(alice, alice_client, acme):
+    put_count(make_connector(None, "mine", owner=alice, placements=PLACED))
+    assert json.loads(alice_client.get("/w/acme/attention.json").content)["rows"] == []
+    page = alice_client.get("/w/acme/").content.decode()
+    assert "attention-list" not in page
+    assert "Mine" not in page
+    assert alice_client.get("/w/acme/app/outbound").status_code == 404
+
+
 def test_nothing_on_the_page_is_written_by_hand_into_a_script(bob_client, outbound):
     page = bob_client.get("/w/acme/")
     assert "unsafe" not in page["Content-Security-Policy"]
