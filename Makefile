@@ -3,7 +3,7 @@ PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check lock format production-like screenshots
+.PHONY: run test check lock format conformance production-like screenshots
 
 run: .venv/runtime
 	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
@@ -22,6 +22,10 @@ production-like: .venv/dev
 # The pictures of docs/screenshots, from the demo.
 screenshots: .venv/dev
 	@CHROMIUM="$$(scripts/chromium)" && export CHROMIUM && $(BIN)/python scripts/screenshots
+
+# The public MCP conformance suite, on the endpoint and on the sessions: docs/conformance.md.
+conformance: .venv/dev
+	@scripts/conformance $(ARGS)
 
 check: .venv/dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
