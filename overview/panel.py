@@ -133,19 +133,16 @@ class Reading:
 def reading_of(facet: FacetReading, now: datetime, policy: Policy) -> Reading:
     """What a facet shows at this moment, from what is stored.
 
-    A count is served to its maximum age whatever failed since. After that, a failure that is newer
-    than the count and not older than the maximum age says "unavailable"; nothing known is still
-    being checked.
+    A count is served to its maximum age whatever failed since. After that, a failure that is not
+    older than the maximum age, and so newer than the count, says "unavailable"; nothing known is
+    still being checked.
     """
     freshness = freshness_of(facet.read_at, now, policy)
     if facet.count is not None and freshness in (Freshness.FRESH, Freshness.STALE):
         age_seconds = (now - facet.read_at).total_seconds() if facet.read_at else 0
         state = "zero" if facet.count == "0" else "ok"
         return Reading(state, facet.count, facet.read_at, age_seconds > OLD_SECONDS)
-    failed_at = facet.failed_at
-    if failed_at is None or (facet.read_at is not None and failed_at < facet.read_at):
-        return Reading("checking")
-    is_recent = (now - failed_at).total_seconds() <= policy.max_age_seconds
+    is_recent = freshness_of(facet.failed_at, now, policy) in (Freshness.FRESH, Freshness.STALE)
     return Reading("unavailable" if is_recent else "checking")
 
 

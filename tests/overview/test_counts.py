@@ -161,6 +161,26 @@ def test_a_count_does_not_outlive_the_status_under_which_it_was_read(counted, ac
     assert is_due(counted, at(10))
 
 
+@pytest.mark.requirement("F-107", "F-146", "F-181")
+def test_a_connector_that_came_back_is_checked_until_it_is_listed_again(outbound, acme):
+    list_facets(outbound)
+    assert panel_of(acme, NOW).checking == 0
+    Connector.objects.update(epoch=2)
+    assert panel_of(acme, at(5)).checking == 1
+    list_facets(outbound, now=at(5))
+    assert panel_of(acme, at(5)).checking == 0
+
+
+@pytest.mark.requirement("F-107", "F-145")
+def test_a_zero_of_an_earlier_connection_is_nothing_known(counted, acme):
+    read(counted, 0, now=at(61))
+    Connector.objects.update(epoch=2)
+    list_facets(counted, entry(), now=at(70))
+    assert panel_of(acme, at(70)).checking == 1
+    read(counted, 0, now=at(71))
+    assert panel_of(acme, at(71)).checking == 0
+
+
 @pytest.mark.requirement("F-148")
 def test_a_connector_installed_again_under_the_same_name_starts_without_a_count(counted, acme):
     remove_connector(counted, by=None)

@@ -133,10 +133,10 @@ def test_a_failure_of_yesterday_says_nothing_about_now():
 @pytest.mark.requirement("F-100")
 def test_rows_are_ordered_by_level_then_app_then_listing():
     first = app(
+        facet("d", title="A warning too", position=3),
         facet("a", title="A info", level=Level.INFO, position=0),
         facet("b", title="A warning", position=1),
         facet("c", title="A critical", level=Level.CRITICAL, position=2),
-        facet("d", title="A warning too", position=3),
         pk=1,
         name="Alpha",
     )

@@ -120,7 +120,7 @@ HOSTILE = [
     "x" * 5000,
     "<img src=x onerror=alert(1)>",
     "</script><script>alert(1)</script>",
-    "{{ 7|add:7 }}{% load x %}",
+    "{{ 700000|add:77777 }}{% load x %}",
     "\u202eevil\u202c \u200b\ufeff",
     "الرسائل 📬",
 ]
@@ -133,7 +133,7 @@ def test_a_hostile_title_shows_as_text(title, bob_client, outbound):
     page = bob_client.get("/w/acme/").content.decode()
     assert "<img src=x" not in page
     assert "<script>alert" not in page
-    assert "14" not in page.partition('id="attention"')[2].partition("</section>")[0]
+    assert "777777" not in page
     assert bob_client.get("/w/acme/attention.json").json()["rows"][0]["title"] == title
 
 
