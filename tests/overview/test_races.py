@@ -69,8 +69,8 @@ def storing(connector, taken, *, owner):
 
 
 def removing(connector):
-    pk = connector.pk
-    return InThread(lambda: remove_connector(Connector.objects.get(pk=pk), by=None))
+    found = Connector.objects.get(pk=connector.pk)
+    return InThread(lambda: remove_connector(found, by=None))
 
 
 @pytest.mark.requirement("F-147")

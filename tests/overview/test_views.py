@@ -147,6 +147,14 @@ def test_a_hostile_route_never_leads_out_of_the_app_area(route, bob_client, acme
     assert bob_client.get("/w/acme/attention.json").json()["rows"][0]["href"] is None
 
 
+@pytest.mark.requirement("F-097", "F-098")
+def test_a_route_that_the_shell_does_not_place_has_no_page(bob_client, acme):
+    put_count(make_connector(acme, placements=[{"slot": "settings.page", "route": "outbound"}]))
+    (row,) = bob_client.get("/w/acme/attention.json").json()["rows"]
+    assert row["href"] is None
+    assert bob_client.get("/w/acme/app/outbound").status_code == 404
+
+
 @pytest.mark.requirement("F-097")
 def test_a_row_opens_the_apps_page_inside_the_workspace(bob_client, outbound):
     href = bob_client.get("/w/acme/attention.json").json()["rows"][0]["href"]
