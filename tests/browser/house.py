@@ -124,7 +124,7 @@ class House:
                 if answers:
                     yield from self._answers(page)
                 page.context.clear_cookies()
-            page.goto(self.place.stack.url + path)
+            page.goto(self.place.stack.url + path, wait_until="domcontentloaded")
             yield name, path
 
     def _answers(self, page: Page) -> Iterator[tuple[str, str]]:
