@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from celery import shared_task
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db.models import Q
 from django.utils import timezone
 
@@ -57,13 +58,14 @@ def list_connector(connector_id: int) -> None:
 
 @shared_task
 def forget_old() -> None:
-    """Delete traces, checks and audit lines that are past their time, in batches."""
+    """Delete traces, checks, audit lines and sessions that are past their time, in batches."""
     now = timezone.now()
     old = [
         ToolCall.objects.filter(started_at__lt=now - timedelta(days=settings.TRACE_DAYS)),
         Check.objects.filter(at__lt=now - timedelta(days=1)),
         PendingSignIn.objects.filter(started_at__lt=now - timedelta(hours=1)),
         AuditEntry.objects.filter(at__lt=now - timedelta(days=settings.AUDIT_DAYS)),
+        Session.objects.filter(expire_date__lt=now),
     ]
     for rows in old:
         while batch := list(rows.values_list("pk", flat=True)[:1000]):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from connectors.protocol.facets import Facet, InvalidRead, parse_listing, parse_read
 from connectors.sessions import Fault, Listed, Sessions, Target
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,6 @@ class Reads:
             await self._bell.wait()
         if not self._all.done():
             await asyncio.wait([self._all], timeout=window_seconds)
-        if self._all.done():
-            self._all.result()
         came, self._came = self._came, []
         return came
 
@@ -74,6 +75,14 @@ class Reads:
         self._all.cancel()
 
     async def _read_connector(self, asked: Asked) -> None:
+        try:
+            await self._read_all(asked)
+        except Exception:
+            # Of ours, for what servers do wrong is a value: it costs the others nothing.
+            extra = {"action": "readings_failed", "connector": asked.target.connector_id}
+            logger.exception("Readings of a connector failed", extra=extra)
+
+    async def _read_all(self, asked: Asked) -> None:
         async with asyncio.TaskGroup() as group:
             for facet in asked.facets:
                 group.create_task(self._read(asked.target, facet))

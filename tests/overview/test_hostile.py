@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from typing import Any
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from connectors.models import Connector, Listing, Secret
+from connectors.protocol.facets import Facet, Level
 from connectors.protocol.identifiers import FACETS
+from connectors.sessions import Target
 from connectors.tasks import check_connector
 from overview.models import StoredFacet
 from overview.queries import panel_of
+from overview.reads import Asked, CountTaken, Reads
 from tests.overview.factories import entry
-from tests.overview.served import DRAFTS, FACETED, connect, publish, read_due, shown
+from tests.overview.served import DRAFTS, FACETED, connect, count, publish, read_due, shown
 from tests.servers.raw import Reply, answer, forever, raw_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -131,6 +137,45 @@ def test_a_secret_that_no_key_reads_costs_its_own_connector_alone(acme, bad, goo
     assert GOOD in shown(acme)
     check_connector(connector.pk)
     assert Connector.objects.get(pk=connector.pk).connection == "failed"
+
+
+@pytest.mark.requirement("F-147")
+def test_the_answer_for_a_connector_that_changed_meanwhile_is_dropped_and_asked_for_anew(
+    acme, server
+):
+    def change(request):
+        Connector.objects.update(epoch=F("epoch") + 1)
+        connection.close()
+        server.on("resources/read", count(4))
+        return count(3)
+
+    connect(acme, server, "good")
+    server.on("resources/read", change)
+    read_due()
+    assert shown(acme) == []
+    read_due()
+    assert shown(acme) == [("4", DRAFTS, "ok")]
+
+
+def test_an_error_of_ours_with_one_server_costs_the_others_nothing(caplog):
+    class Sessions:
+        async def read_resource(self, target, uri, timeout):
+            if target.connector_id == 1:
+                raise RuntimeError("a bug")
+            return count(3)
+
+    async def outcomes():
+        facets = (Facet("drafts", "acme://x", "T", Level.INFO),)
+        sessions: Any = Sessions()
+        asked = [Asked(Target(pk, 1, "http://127.0.0.1:9/"), facets) for pk in (1, 2)]
+        reads = Reads(sessions, asked, 2)
+        taken = []
+        while came := await reads.next(0.01):
+            taken += came
+        return [each.outcome for each in taken if isinstance(each, CountTaken)]
+
+    assert asyncio.run(outcomes()) == [3]
+    assert "Readings of a connector failed" in caplog.messages
 
 
 @pytest.mark.requirement("F-132", "F-131")

@@ -22,7 +22,7 @@ from connectors.tasks import check_connector
 from overview.models import StoredFacet
 from overview.queries import panel_of
 from overview.tasks import host_started
-from tests.overview.served import DRAFTS, read_due
+from tests.overview.served import DRAFTS, publish, read_due
 from tests.servers.raw import Reply
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -241,3 +241,20 @@ def test_an_abandoned_sign_in_is_forgotten_when_the_connector_proves_to_work(acm
     server.intercept = lambda _: Reply(502)
     check()
     assert rows(acme) == status_row("Failed", Level.CRITICAL)
+
+
+@pytest.mark.requirement("F-107", "F-146")
+def test_a_connector_that_comes_back_without_a_facet_ends_the_checking_with_a_push(acme, server):
+    publish(server)
+    connect(add(acme, server))
+    read_due()
+    for outage in (lambda _: Reply(502), None):
+        server.intercept = outage
+        check()
+    assert panel_of(acme, timezone.now()).checking == 1
+    acme.refresh_from_db()
+    before = acme.panel_version
+    read_due()
+    acme.refresh_from_db()
+    assert acme.panel_version == before + 1
+    assert panel_of(acme, timezone.now()).checking == 0

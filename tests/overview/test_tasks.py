@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from connectors.actions import connect_connector
 from connectors.models import Connector
-from connectors.tasks import check_connector, sweep_checks
+from connectors.tasks import check_connector, forget_old, sweep_checks
 from overview.tasks import GROUP_SIZE, refresh_connectors, refresh_workspace, sweep_facets, watch
 from tests.overview.factories import make_connector
 from workspaces.models import Workspace
@@ -127,3 +128,10 @@ def test_a_change_of_a_workspace_that_goes_with_it_is_told_to_nobody(acme):
     with transaction.atomic():
         panel_changed(acme.pk)
         Workspace.objects.all().delete()
+
+
+def test_sessions_that_have_ended_are_forgotten_and_no_others(bob_client, alice_client):
+    ended, kept = bob_client.session.session_key, alice_client.session.session_key
+    Session.objects.filter(pk=ended).update(expire_date=timezone.now())
+    forget_old()
+    assert list(Session.objects.values_list("pk", flat=True)) == [kept]
