@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 from django.utils import timezone
 
-from connectors.models import Check, Connector
+from connectors.models import Check, Connector, Listing
 from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
 from overview.queries import panel_of
@@ -105,3 +105,16 @@ def test_a_failed_read_has_the_connection_looked_at_at_once(acme, server):
     check_connector(connector.pk)
     assert [each.title for each in panel_of(acme, timezone.now()).rows] == ["Reconnection needed"]
     assert Check.objects.filter(is_ok=False).count() == 1
+
+
+@pytest.mark.requirement("F-110", "F-052")
+def test_a_new_listing_reads_what_is_new_and_no_count_that_is_fresh(acme, server):
+    connect(acme, server)
+    read_due()
+    publish(server, entry(), entry("tasks"))
+    Listing.objects.update(taken_at=None)
+    read_due()
+    assert server.count("resources/list") == 2
+    uris = [request.params["uri"] for request in server.seen("resources/read")]
+    assert uris == ["acme://facets/drafts", "acme://facets/tasks"]
+    assert len(shown(acme)) == 2
