@@ -1,4 +1,4 @@
-"""When a count or a listing is read again, and how long a count may be shown.
+"""How long a count may be shown, and how soon a server is tried again.
 
 Pure: the clock and the randomness are parameters; every time is an aware datetime.
 Source: Facets, "What the host does".
@@ -52,20 +52,6 @@ def freshness_of(read_at: datetime | None, now: datetime, policy: Policy) -> Fre
     return Freshness.EXPIRED
 
 
-def is_count_due(
-    read_at: datetime | None, failed_at: datetime | None, now: datetime, policy: Policy
-) -> bool:
-    """Say whether a count wants a read: it is not fresh, and the last try did not just fail."""
-    return _is_due(read_at, failed_at, now, policy.fresh_seconds, policy.retry_seconds)
-
-
-def is_listing_due(
-    listed_at: datetime | None, failed_at: datetime | None, now: datetime, policy: Policy
-) -> bool:
-    """Say whether a listing is to be taken again: at most every five minutes, sooner never."""
-    return _is_due(listed_at, failed_at, now, policy.listing_seconds, policy.listing_retry_seconds)
-
-
 def retry_delay_seconds(attempt: int, random: Callable[[], float]) -> float:
     """Give the wait before the next attempt to connect, 15 s to 5 min.
 
@@ -76,18 +62,6 @@ def retry_delay_seconds(attempt: int, random: Callable[[], float]) -> float:
     # Six doublings pass the ceiling; more would only build a giant number.
     ceiling = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2.0 ** min(attempt, 6))
     return FIRST_RETRY_SECONDS + random() * (ceiling - FIRST_RETRY_SECONDS)
-
-
-def _is_due(
-    done_at: datetime | None,
-    failed_at: datetime | None,
-    now: datetime,
-    interval_seconds: float,
-    retry_seconds: float,
-) -> bool:
-    if done_at is not None and _age_seconds(done_at, now) < interval_seconds:
-        return False
-    return failed_at is None or _age_seconds(failed_at, now) >= retry_seconds
 
 
 def _age_seconds(then: datetime, now: datetime) -> float:

@@ -76,6 +76,59 @@ def test_a_count_is_read_again_at_sixty_seconds_and_not_before(counted):
     assert is_due(counted, at(60))
 
 
+@pytest.mark.requirement("F-110", "F-111", "F-113", "F-115")
+@pytest.mark.parametrize(
+    ("read_ago", "failed_ago", "expected"),
+    [
+        (None, None, True),
+        (59.999, None, False),
+        (60, None, True),
+        (601, None, True),
+        (None, 14.9, False),
+        (None, 15, True),
+        (120, 5, False),
+        (120, 15, True),
+        (10, 30, False),
+        # It ended since the last try, or before it.
+        (601, 2, True),
+        (601, 0.5, False),
+        (601, 15, True),
+    ],
+)
+def test_a_count_is_due_when_it_is_not_fresh_and_did_not_just_fail(
+    counted, read_ago, failed_ago, expected
+):
+    moments = {"read_at": read_ago, "failed_at": failed_ago}
+    StoredFacet.objects.update(
+        **{name: None if ago is None else at(-ago) for name, ago in moments.items()}
+    )
+    assert is_due(counted, NOW) is expected
+
+
+@pytest.mark.requirement("F-050", "F-051", "F-056", "F-057")
+@pytest.mark.parametrize(
+    ("taken_ago", "failed_ago", "expected"),
+    [
+        (None, None, True),
+        (299.999, None, False),
+        (300, None, True),
+        (None, 59.9, False),
+        (None, 60, True),
+        (400, 59.9, False),
+        (400, 60, True),
+    ],
+)
+def test_a_listing_is_due_every_five_minutes_and_a_minute_after_a_failure(
+    outbound, taken_ago, failed_ago, expected
+):
+    moments = {"taken_at": taken_ago, "failed_at": failed_ago}
+    Listing.objects.update(
+        epoch=outbound.epoch,
+        **{name: None if ago is None else at(-ago) for name, ago in moments.items()},
+    )
+    assert bool(counts.claim_listings([outbound.pk], owner="a", now=NOW)) is expected
+
+
 @pytest.mark.requirement("F-112", "F-117", "F-059")
 def test_a_read_under_way_is_shared_until_its_lease_expires(counted):
     assert is_due(counted, at(61))

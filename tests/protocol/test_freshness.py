@@ -8,8 +8,6 @@ from connectors.protocol.freshness import (
     Freshness,
     Policy,
     freshness_of,
-    is_count_due,
-    is_listing_due,
     retry_delay_seconds,
 )
 
@@ -41,42 +39,6 @@ def test_a_count_is_fresh_then_stale_then_expired(age, freshness):
 @pytest.mark.parametrize(("age", "freshness"), [(-2, Freshness.FRESH), (-3600, Freshness.EXPIRED)])
 def test_a_count_from_the_future_is_trusted_no_longer_than_one_from_the_past(age, freshness):
     assert freshness_of(ago(age), NOW, POLICY) is freshness
-
-
-@pytest.mark.requirement("F-110", "F-111", "F-113", "F-115", "F-117")
-@pytest.mark.parametrize(
-    ("read", "failed", "is_due"),
-    [
-        (None, None, True),
-        (59.999, None, False),
-        (60, None, True),
-        (601, None, True),
-        (None, 14.9, False),
-        (None, 15, True),
-        (120, 5, False),
-        (120, 15, True),
-        (10, 30, False),
-    ],
-)
-def test_a_count_is_due_when_it_is_not_fresh_and_did_not_just_fail(read, failed, is_due):
-    assert is_count_due(ago(read), ago(failed), NOW, POLICY) is is_due
-
-
-@pytest.mark.requirement("F-050", "F-051", "F-056", "F-057")
-@pytest.mark.parametrize(
-    ("listed", "failed", "is_due"),
-    [
-        (None, None, True),
-        (299.999, None, False),
-        (300, None, True),
-        (None, 59.9, False),
-        (None, 60, True),
-        (400, 59.9, False),
-        (400, 60, True),
-    ],
-)
-def test_a_listing_is_due_every_five_minutes_and_a_minute_after_a_failure(listed, failed, is_due):
-    assert is_listing_due(ago(listed), ago(failed), NOW, POLICY) is is_due
 
 
 @pytest.mark.requirement("D14")
