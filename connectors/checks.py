@@ -9,7 +9,7 @@ from datetime import datetime
 from django.conf import settings
 from django.utils import timezone
 
-from connectors.actions import record_contact
+from connectors.contact import record_contact
 from connectors.errors import SecretUnreadable
 from connectors.models import Connector
 from connectors.probe import probe

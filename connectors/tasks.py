@@ -8,11 +8,10 @@ from uuid import uuid4
 from celery import shared_task
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db.models import Q
 from django.utils import timezone
 
-from connectors.actions import claim_check, give_up_check
 from connectors.checks import look_at
+from connectors.contact import check_due, claim_check, give_up_check
 from connectors.models import Check, Connector, PendingSignIn, ToolCall
 from connectors.probe import take_listings
 from connectors.sessions import Connected
@@ -22,16 +21,7 @@ from workspaces.models import AuditEntry
 @shared_task
 def sweep_checks() -> None:
     """Queue a check for each connector that is due, sooner while its workspace is watched."""
-    now = timezone.now()
-    watched_due = Q(
-        workspace__watched_until__gt=now,
-        connection="ready",
-        checked_at__lt=now - timedelta(seconds=settings.CHECK_WATCHED_SECONDS * 1.2),
-    )
-    free = Q(check_lease_until__isnull=True) | Q(check_lease_until__lt=now)
-    due = Connector.objects.filter(
-        free, Q(check_due_at__lte=now) | watched_due, asked_at__isnull=False
-    )
+    due = Connector.objects.filter(check_due(timezone.now()))
     for connector_id in due.values_list("pk", flat=True):
         check_connector.delay(connector_id)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from connectors.actions import add_connector, connect_connector, record_contact
+from connectors.actions import add_connector, connect_connector
+from connectors.contact import record_contact
 from connectors.models import Connector, Secret
 from connectors.protocol.identifiers import FACETS
 from connectors.sessions import Connected, Fault, FaultKind

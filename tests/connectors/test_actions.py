@@ -9,12 +9,12 @@ from django.utils import timezone
 
 from connectors.actions import (
     check_soon,
-    claim_check,
     configure_connector,
     connect_connector,
     disconnect_connector,
     remove_connector,
 )
+from connectors.contact import claim_check
 from connectors.models import Check, Connector, Listing, Secret, ToolCall
 from connectors.sessions import Fault, FaultKind
 from tests.connectors.records import (

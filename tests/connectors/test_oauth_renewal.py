@@ -313,7 +313,8 @@ def test_a_check_that_lacks_a_scope_is_a_failure_that_names_it(connector, server
 
 
 def test_a_refused_credential_is_not_tried_again(connector, server):
-    from connectors.actions import check_soon, claim_check
+    from connectors.actions import check_soon
+    from connectors.contact import claim_check
 
     server.refuses_all = True
     read(connector)

@@ -11,7 +11,9 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from connectors.actions import connect_connector
+from connectors.contact import claim_check, record_contact
 from connectors.models import Connector
+from connectors.sessions import Fault, FaultKind
 from connectors.tasks import check_connector, forget_old, sweep_checks
 from overview.tasks import GROUP_SIZE, refresh_connectors, refresh_workspace, sweep_facets, watch
 from tests.overview.factories import make_connector
@@ -122,6 +124,27 @@ def test_only_what_is_due_and_asked_for_is_checked_and_sooner_while_it_is_watche
     look_at(acme)
     sweep_checks()
     assert checks.queued == [ready.pk]
+    assert claim_check(ready.pk, now) is not None
+    assert claim_check(ready.pk, now) is None
+
+
+def test_a_server_that_asked_for_a_pause_has_it_also_while_somebody_looks(acme, checks):
+    now = timezone.now()
+    connector = make_connector(acme)
+    limited = Fault(FaultKind.RATE_LIMITED, "Too many requests.", retry_after_seconds=600)
+    then = now - timedelta(seconds=60)
+    record_contact(connector, limited, latency_ms=None, is_watched=True, now=then)
+    look_at(acme)
+    sweep_checks()
+    assert checks.queued == []
+
+
+def test_a_clock_that_was_set_back_stops_no_checks(acme, checks):
+    now = timezone.now()
+    make_connector(acme, check_due_at=now + timedelta(hours=3), connection="failed")
+    make_connector(acme, "leased", check_due_at=now, check_lease_until=now + timedelta(hours=1))
+    sweep_checks()
+    assert len(checks.queued) == 2
 
 
 def test_a_change_of_a_workspace_that_goes_with_it_is_told_to_nobody(acme):
