@@ -33,6 +33,9 @@ async def decoded(response: httpcore2.Response) -> AsyncIterator[bytes]:
             while chunk:
                 yield inflater.decompress(chunk, _PIECE_BYTES)
                 chunk = inflater.unconsumed_tail
+            if inflater.eof:
+                # What follows would be kept and copied with each further piece, without end.
+                return
         yield inflater.flush()
     except zlib.error:
         raise fault(FaultKind.PROTOCOL, "The server's compressed answer is broken.") from None

@@ -20,6 +20,7 @@ from connectors.sessions.values import Fault, FaultKind, Target
 MAX_PEER_TEXT = 200
 MIN_SECRET_CHARS = 4
 """Shorter ones would blot out ordinary words, and are no secrets."""
+MAX_RETRY_SECONDS = 86_400.0
 
 _INVISIBLE = re.compile(
     r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+"
@@ -143,13 +144,15 @@ def _why_unreachable(error: BaseException) -> str:
 
 
 def retry_after_seconds(value: str | None) -> float | None:
-    """The Retry-After header as seconds from now: a number, or a date."""
+    """The Retry-After header as seconds from now: a number, or a date. At most a day."""
     if value is None:
         return None
     if value.strip().isdecimal():
-        return float(value)
+        # As many digits as there are can also be more than a number holds.
+        return min(float(value), MAX_RETRY_SECONDS)
     try:
         at = email.utils.parsedate_to_datetime(value)
     except ValueError:
         return None
-    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    wait = (at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return min(max(0.0, wait), MAX_RETRY_SECONDS)
