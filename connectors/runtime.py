@@ -14,6 +14,7 @@ from connectors.protocol.identifiers import FACETS, RESOURCE_ARGUMENTS
 from connectors.protocol.resource_arguments import Limits as ResourceLimits
 from connectors.protocol.resource_arguments import capability
 from connectors.sessions import Limits, Sessions, Target
+from connectors.sessions.networks import is_public
 from workspaces.background import background
 
 T = TypeVar("T")
@@ -82,4 +83,4 @@ def is_allowed_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -
     """Whether connectors may reach it: public, or in a network that the operator allowed."""
     if any(address in network for network in settings.CONNECTOR_ALLOWED_NETWORKS):
         return True
-    return address.is_global and not address.is_multicast
+    return is_public(address)

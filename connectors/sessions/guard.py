@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 import httpcore2
 
+from connectors.sessions.networks import NAT64
+
 IPAddress = IPv4Address | IPv6Address
 IsAllowed = Callable[[IPAddress], bool]
-
-_NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class BlockedAddress(httpcore2.ConnectError):
@@ -29,7 +29,7 @@ def meanings(address: IPAddress) -> Iterator[IPAddress]:
     if not isinstance(address, IPv6Address) or address.ipv4_mapped is None:
         yield address
     if isinstance(address, IPv6Address):
-        nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None
         yield from filter(None, (address.ipv4_mapped, address.sixtofour, nat64))
 
 
