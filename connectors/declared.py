@@ -7,11 +7,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from connectors.protocol.placements import Placement
-from connectors.protocol.server_json import ServerDescription, Setting, SettingKind
+from connectors.protocol.server_json import (
+    ServerDescription,
+    Setting,
+    SettingKind,
+    fill,
+)
 
 _VARIABLE: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
 
@@ -93,6 +100,11 @@ def as_entry(placement: Placement) -> dict[str, Any]:
 def variables_in(text: str) -> list[str]:
     """The names of the `{variables}` in an address or a header."""
     return _VARIABLE.findall(text)
+
+
+def filled(url: str, values: Mapping[str, str]) -> str:
+    """An address with its `{variables}` put in. A value cannot leave its place in it."""
+    return fill(url, {name: quote(value, safe="") for name, value in values.items()})
 
 
 def to_fill_in(url: str, declared: list[Declared]) -> list[Declared]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
-from urllib.parse import quote
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
@@ -15,12 +14,11 @@ from django.http import Http404
 from django.utils import timezone
 from django.utils.text import slugify
 
-from connectors.declared import from_json, headers_of, required_keys
+from connectors.declared import filled, from_json, headers_of, required_keys
 from connectors.models import Connector, Secret, SecretKind, Transport
 from connectors.oauth.grants import Held, held_by
 from connectors.oauth.renewal import CurrentToken
 from connectors.protocol.placements import Placement, app_order_key, first_route, parse_placements
-from connectors.protocol.server_json import fill
 from connectors.runtime import is_allowed_address
 from connectors.sessions import Target
 from connectors.status import SIGN_IN_LASTS, Connection, Facts, Status, label_of, status_of
@@ -175,7 +173,7 @@ def _target_of(connector: Connector, secrets: list[Secret], held: Held | None) -
     headers += [(name, value) for name, value in composed if name.lower() not in given]
     if held is not None:
         headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
-    url = fill(connector.url, {name: quote(value, safe="") for name, value in variables.items()})
+    url = filled(connector.url, variables)
     is_stdio = connector.transport == Transport.STDIO
     return Target(
         connector_id=connector.pk,

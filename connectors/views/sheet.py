@@ -6,7 +6,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from connectors.declared import Declared, as_entry, as_json, declared_by, from_json, to_fill_in
+from connectors.declared import (
+    Declared,
+    as_entry,
+    as_json,
+    declared_by,
+    filled,
+    from_json,
+    to_fill_in,
+)
+from connectors.errors import SecretUnreadable
 from connectors.forms import ConnectorForm, HeaderRows, PlacementRows, SecretsForm
 from connectors.inputs import origin_of
 from connectors.inspection import SecretLine, secret_lines
@@ -72,18 +81,36 @@ class Sheet:
             self.main.add_error(None, text)
 
     def _check_origin(self) -> None:
-        before = origin_of(self.connector.url)
         is_kept = any(
             line.stored and not self.secrets.value_of(line) and not self.secrets.is_cleared(line)
             for line in self.secrets.lines
         )
-        if is_kept and origin_of(self.main.cleaned_data["url"]) != before:
+        if is_kept and self._origin_before() != self._origin_after():
             # Otherwise an address of one's own would reveal what nobody can read here.
             self.main.add_error(
                 "url",
                 "This address leads to another server. What is set below was meant for "
-                f"{before}: enter it again or clear it.",
+                f"{origin_of(self.connector.url)}: enter it again or clear it.",
             )
+
+    def _origin_before(self) -> str:
+        """Of the stored address. Part of it can be a secret: never shown."""
+        return origin_of(filled(self.connector.url, self._variables()))
+
+    def _origin_after(self) -> str:
+        entered = {
+            line.declared.name: value
+            for line in self.secrets.lines
+            if line.declared.kind == SecretKind.VARIABLE and (value := self._value_of(line))
+        }
+        return origin_of(filled(self.main.cleaned_data["url"], self._variables() | entered))
+
+    def _variables(self) -> dict[str, str]:
+        stored = self.connector.secrets.filter(kind=SecretKind.VARIABLE)
+        try:
+            return {each.name: each.value for each in stored}
+        except SecretUnreadable:
+            return {}  # Nothing is sent with it, until all of them have been entered again.
 
     def _is_set_after(self, line: SecretLine) -> bool:
         is_kept = line.stored is not None and not self.secrets.is_cleared(line)
