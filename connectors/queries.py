@@ -154,9 +154,11 @@ def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Targ
     return targets
 
 
-def target_to(connector: Connector) -> Target:
-    """Where and how to reach a connector, whatever its status, without what signing in gave."""
-    return _target_of(connector, list(connector.secrets.all()), None)
+def target_to(connector: Connector, *, with_grant: bool = False) -> Target:
+    """Where and how to reach a connector, whatever its status. with_grant: and what signing in
+    gave."""
+    held = held_by(connector) if with_grant else None
+    return _target_of(connector, list(connector.secrets.all()), held)
 
 
 def _target_of(connector: Connector, secrets: list[Secret], held: Held | None) -> Target:

@@ -28,18 +28,19 @@ def sessions() -> Sessions:
     global _sessions
     with _lock:
         if _sessions is None:
-            _sessions = Sessions(
-                Limits(
-                    connect_seconds=settings.CONNECT_SECONDS,
-                    max_body_bytes=settings.CONNECTOR_MAX_BODY_BYTES,
-                    max_pages=settings.LISTING_MAX_PAGES,
-                    max_entries=settings.LISTING_MAX_ENTRIES,
-                    idle_seconds=settings.CONNECTION_IDLE_SECONDS,
-                ),
-                claims=claims_of,
-                is_allowed=is_allowed_address,
-            )
+            _sessions = Sessions(limits(), claims=claims_of, is_allowed=is_allowed_address)
         return _sessions
+
+
+def limits() -> Limits:
+    """What one server may cost, by the settings."""
+    return Limits(
+        connect_seconds=settings.CONNECT_SECONDS,
+        max_body_bytes=settings.CONNECTOR_MAX_BODY_BYTES,
+        max_pages=settings.LISTING_MAX_PAGES,
+        max_entries=settings.LISTING_MAX_ENTRIES,
+        idle_seconds=settings.CONNECTION_IDLE_SECONDS,
+    )
 
 
 def run(work: Callable[[Sessions], Coroutine[Any, Any, T]], timeout_seconds: float) -> T:

@@ -9,6 +9,7 @@ from connectors.status import Action
 from connectors.views import acts, personal, sign_in
 from connectors.views.add import add
 from connectors.views.configure import configure
+from connectors.views.diagnosis import diagnosis
 from connectors.views.overlaps import overlaps
 from connectors.views.remove import remove
 from connectors.views.tools import tool, tools
@@ -25,6 +26,7 @@ urlpatterns = [
     path("connectors/<slug:connector>/cancel/", acts.cancel, name="cancel"),
     path("connectors/<slug:connector>/check/", acts.check, name="check"),
     path("connectors/<slug:connector>/configure/", configure, name="configure"),
+    path("connectors/<slug:connector>/diagnosis/", diagnosis, name="diagnosis"),
     path("connectors/<slug:connector>/remove/", remove, name="remove"),
     path("connectors/<slug:connector>/sign-in/", sign_in.begin, name="sign_in"),
     path("overlaps/", overlaps, name="overlaps"),

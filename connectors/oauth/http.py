@@ -12,7 +12,7 @@ import httpcore2
 from connectors.oauth.metadata import IsAllowed
 from connectors.sessions import Fault, FaultKind
 from connectors.sessions.body import read
-from connectors.sessions.endpoint import shared_ssl_context
+from connectors.sessions.endpoint import ssl_context_for
 from connectors.sessions.faults import WireFault, of_transport, retry_after_seconds
 from connectors.sessions.guard import GuardedBackend
 from connectors.sessions.http_rules import core_url, endpoint_of, header_of
@@ -48,6 +48,7 @@ async def send(
     is_allowed: IsAllowed,
     headers: Mapping[str, str] | None = None,
     body: bytes = b"",
+    ca_bundle: str = "",
 ) -> Answer | Fault:
     """Send one request. A redirect is an answer like any other: nothing follows it."""
     try:
@@ -64,7 +65,7 @@ async def send(
         async with (
             asyncio.timeout(REQUEST_SECONDS),
             httpcore2.AsyncConnectionPool(
-                ssl_context=shared_ssl_context() if parsed.scheme == "https" else None,
+                ssl_context=ssl_context_for(ca_bundle) if parsed.scheme == "https" else None,
                 network_backend=GuardedBackend(is_allowed),
             ) as pool,
             pool.stream(

@@ -172,7 +172,7 @@ class Connection:
     async def _handshake(self, session: ClientSession, wire: Wire) -> Opened | Fault:
         try:
             async with asyncio.timeout(self._limits.connect_seconds):
-                connected = await negotiate(session, wire, self.target.discovery)
+                connected = await negotiate(session, wire, self.target)
         except TimeoutError:
             seconds = f"{self._limits.connect_seconds:g}"
             return Fault(FaultKind.TIMEOUT, f"The server did not answer within {seconds} s.")

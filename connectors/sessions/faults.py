@@ -40,10 +40,11 @@ def fault(kind: FaultKind, message: str) -> WireFault:
 
 
 class Peer:
-    """Text of one server, made fit to be shown."""
+    """Text of one server, made fit to be shown. also: more secrets to keep out of it."""
 
-    def __init__(self, target: Target) -> None:
-        self._fixed = _secrets_of(target)
+    def __init__(self, target: Target, also: Iterable[str] = ()) -> None:
+        more = {each for each in also if len(each) >= MIN_SECRET_CHARS}
+        self._fixed = _secrets_of(target) | more
         # Of the credentials that take each other's place the last few; others are of no use.
         self._changing: deque[str] = deque(maxlen=4)
         self._secrets = _longest_first(self._fixed)

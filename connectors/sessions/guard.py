@@ -39,6 +39,15 @@ def is_reachable(text: str, is_allowed: IsAllowed) -> bool:
     return all(is_allowed(meaning) for meaning in meanings(address))
 
 
+async def addresses_of(host: str, port: int) -> list[str]:
+    """Where a name leads, each address once. Raises: UnknownName."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise UnknownName("The server's name has no address.") from None
+    return list(dict.fromkeys(str(info[4][0]) for info in found))
+
+
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Resolves a name, and dials the addresses that are allowed, one after the other."""
 
@@ -56,7 +65,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         try:
             async with asyncio.timeout(timeout):
-                allowed = await self._addresses_of(host, port)
+                allowed = await self._allowed(host, port)
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
         # One silent address must not use up the time of the others.
@@ -77,14 +86,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def _addresses_of(self, host: str, port: int) -> list[str]:
-        try:
-            found = await asyncio.get_running_loop().getaddrinfo(
-                host, port, type=socket.SOCK_STREAM
-            )
-        except (OSError, UnicodeError):
-            raise UnknownName("The server's name has no address.") from None
-        addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+    async def _allowed(self, host: str, port: int) -> list[str]:
+        addresses = await addresses_of(host, port)
         allowed = [text for text in addresses if is_reachable(text, self._is_allowed)]
         if not allowed:
             raise BlockedAddress(

@@ -15,20 +15,21 @@ from pydantic import ValidationError
 
 from connectors.sessions.faults import Peer, fault
 from connectors.sessions.jsonrpc import is_clean
-from connectors.sessions.values import Connected, FaultKind
+from connectors.sessions.values import Connected, FaultKind, Target
 from connectors.sessions.wire import DISCOVER, Wire, essentials
 
 
-async def negotiate(session: ClientSession, wire: Wire, discovery: str | None) -> Connected:
+async def negotiate(session: ClientSession, wire: Wire, target: Target) -> Connected:
     """Settle the era: by an earlier discovery without any request, else by the SDK's probe.
 
     Raises: WireFault.
     """
+    discovery = target.discovery
     if discovery is not None and (known := _known(discovery)) is not None:
         session.adopt(types.DiscoverResult.model_validate(essentials(DISCOVER, known)))
         return connected(session, known, wire.peer)
     try:
-        await negotiate_auto(session)
+        await (session.initialize() if target.is_of_2025 else negotiate_auto(session))
     except MCPError as error:
         refused = wire.peer.text(error.error.message) or "no reason given"
         raise fault(

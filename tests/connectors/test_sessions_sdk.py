@@ -20,7 +20,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 
 from connectors.protocol.identifiers import FACETS
 from connectors.sessions import FaultKind
-from connectors.sessions.endpoint import shared_ssl_context
+from connectors.sessions.endpoint import ssl_context_for
 from tests.connectors.session_host import host_of, target_of
 from tests.servers.raw import MODERN, raw_server
 from tests.servers.sdk import sdk_server
@@ -134,9 +134,9 @@ def self_signed(tmp_path):
 
 @pytest.fixture
 def certificate(tmp_path):
-    shared_ssl_context.cache_clear()
+    ssl_context_for.cache_clear()
     yield self_signed(tmp_path)
-    shared_ssl_context.cache_clear()
+    ssl_context_for.cache_clear()
 
 
 def tls_of(certificate):

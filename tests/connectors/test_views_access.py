@@ -12,7 +12,7 @@ from connectors.urls import urlpatterns
 from tests.connectors.records import MARKER, added, sheet
 
 READS = ["", "add/", "mail/"]
-FORMS = ["add/", "mail/configure/", "mail/remove/"]
+FORMS = ["add/", "mail/configure/", "mail/diagnosis/", "mail/remove/"]
 POSTS = [
     f"mail/{act}/" for act in ("connect", "reconnect", "disconnect", "cancel", "check", "sign-in")
 ]

@@ -1,4 +1,4 @@
-"""`manage.py connector add|list|check|connect|disconnect|remove`."""
+"""`manage.py connector add|list|check|diagnose|connect|disconnect|remove`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from connectors.actions import (
     remove_connector,
 )
 from connectors.checks import look_at
+from connectors.diagnosis.shell import diagnose
+from connectors.diagnosis.text import as_json, as_text
+from connectors.diagnosis.values import Verdict
 from connectors.management.options import Refused, connector_from, secrets_from
 from connectors.models import Connector
 from connectors.probe import take_listings
@@ -33,7 +36,7 @@ from workspaces.queries import membership_of
 
 
 class Command(ActsCommand):
-    help = "Add, list, check, connect, disconnect and remove the connectors of a workspace."
+    help = "Add, list, check, diagnose, connect, disconnect and remove connectors of a workspace."
 
     def add_acts(self, acts: Acts) -> None:
         add = _one(add_act(acts, "add", _add, "Add a connector, at rest until it is connected."))
@@ -59,6 +62,7 @@ class Command(ActsCommand):
         add.add_argument("--connect", action="store_true", help="Connect it at once.")
         _some(add_act(acts, "list", _list, "List the connectors."))
         _one(add_act(acts, "check", _check, "Ask its server now. Exit status 1: not ready."))
+        _one(add_act(acts, "diagnose", _diagnose, "Walk the way to its server. 1: a step failed."))
         _one(add_act(acts, "connect", _connect, "Connect it. Exit status 1: not ready."))
         _one(add_act(acts, "disconnect", _disconnect, "Put it at rest. Nothing is deleted."))
         remove = _one(add_act(acts, "remove", _remove, "Delete it with its secrets and counts."))
@@ -101,6 +105,12 @@ def _list(slug: str, personal: str | None, **_: Any) -> Report:
 
 def _check(slug: str, personal: str | None, connector: str, **_: Any) -> Report:
     return _looked_at(_found(slug, personal, connector))
+
+
+def _diagnose(slug: str, personal: str | None, connector: str, **_: Any) -> Report:
+    diagnosis = diagnose(_found(slug, personal, connector))
+    problem = "" if diagnosis.verdict is Verdict.OK else diagnosis.summary
+    return Report(as_text(diagnosis), as_json(diagnosis), problem=problem)
 
 
 def _connect(slug: str, personal: str | None, connector: str, **_: Any) -> Report:

@@ -1,0 +1,87 @@
+"""What a diagnosis consists of. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a step went. note: it works, and something is worth knowing."""
+
+    OK = "ok"
+    NOTE = "note"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Fixer(StrEnum):
+    """Who can do something about a finding, in words for people."""
+
+    ADMIN = "a workspace admin"
+    OPERATOR = "whoever runs this host"
+    AUTHOR = "whoever makes or runs the server"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a step found: what it means, and what to do. is_failure: else only worth knowing."""
+
+    words: str
+    fixer: Fixer | None = Fixer.AUTHOR
+    is_failure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the path. seconds: how long it took; None for one that took no time."""
+
+    name: str
+    words: str
+    outcome: Outcome
+    seconds: float | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def took(self) -> str:
+        """The time in words; empty for none."""
+        if self.seconds is None:
+            return ""
+        milliseconds = round(self.seconds * 1000)
+        return f"{milliseconds} ms" if milliseconds < 1000 else f"{self.seconds:.1f} s"
+
+
+class Verdict(StrEnum):
+    """The whole of a diagnosis."""
+
+    OK = "ok"
+    BROKEN = "broken"
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All steps, in order. is_reached: a connection stood, so that its server could be asked."""
+
+    subject: str
+    steps: tuple[Step, ...]
+    is_reached: bool
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.is_reached:
+            return Verdict.UNREACHABLE
+        is_broken = any(step.outcome is Outcome.FAILED for step in self.steps)
+        return Verdict.BROKEN if is_broken else Verdict.OK
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one sentence."""
+        failed = sum(step.outcome is Outcome.FAILED for step in self.steps)
+        match self.verdict:
+            case Verdict.OK:
+                return "Every step went well."
+            case Verdict.BROKEN:
+                return f"The server answers, and {failed} step{'s' * (failed != 1)} failed."
+            case Verdict.UNREACHABLE:
+                return "The way to the server ends before it could be asked anything."
