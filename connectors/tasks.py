@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from uuid import uuid4
 
@@ -17,6 +18,12 @@ from connectors.probe import take_listings
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
 
+QUEUED_SECONDS = 10
+"""What waited longer for a worker is dropped: it is still due, and has been queued again since."""
+
+_slots = threading.BoundedSemaphore(max(1, settings.CELERY_WORKER_CONCURRENCY // 2))
+"""Half of a worker's threads wait for silent servers at most; the others read counts meanwhile."""
+
 
 @shared_task
 def sweep_checks() -> None:
@@ -26,18 +33,24 @@ def sweep_checks() -> None:
         check_connector.delay(connector_id)
 
 
-@shared_task
+@shared_task(expires=QUEUED_SECONDS)
 def check_connector(connector_id: int) -> None:
-    """Look whether a connector's server answers, and store what that says of its connection."""
-    now = timezone.now()
-    connector = claim_check(connector_id, now)
-    if connector is None:
+    """Look whether a connector's server answers, and store what that says of its connection.
+
+    Without a free slot it stays due, for the next sweep.
+    """
+    if not _slots.acquire(blocking=False):
         return
-    outcome = look_at(connector, now)
-    if outcome is None:
-        give_up_check(connector)
-    elif isinstance(outcome, Connected):
+    try:
+        now = timezone.now()
+        connector = claim_check(connector_id, now)
+        outcome = look_at(connector, now) if connector else None
+    finally:
+        _slots.release()
+    if isinstance(outcome, Connected):
         list_connector.delay(connector_id)
+    elif connector is not None and outcome is None:
+        give_up_check(connector)
 
 
 @shared_task

@@ -10,6 +10,7 @@ from django.utils import timezone
 from connectors.actions import restart_connections
 from connectors.listings import in_use_from_outside
 from connectors.models import Connector
+from connectors.tasks import QUEUED_SECONDS
 from overview.counts import due_connectors, due_listings
 from overview.operators.health import worker_heard
 from overview.refresh import refresh
@@ -52,7 +53,7 @@ def watch(workspace: Workspace) -> None:
         transaction.on_commit(lambda: refresh_workspace.delay(workspace.pk), robust=True)
 
 
-@shared_task
+@shared_task(expires=QUEUED_SECONDS)
 def refresh_connectors(connector_ids: list[int]) -> None:
     """Read what is due of these connectors; each read carries its own deadline."""
     refresh(connector_ids)
