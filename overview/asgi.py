@@ -19,6 +19,7 @@ from django.urls import path  # noqa: E402
 
 from connectors.endpoint import McpEndpoint  # noqa: E402
 from connectors.runtime import close_runtime  # noqa: E402
+from overview.bodies import bounded  # noqa: E402
 from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
 from overview.operators.probes import Probes  # noqa: E402
 from workspaces import tallies  # noqa: E402
@@ -29,7 +30,7 @@ _socket: Any = OverviewConsumer.as_asgi()
 _sockets: Any = [path("ws/w/<slug:slug>/", _socket)]
 _site: Any = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": bounded(django_application),
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(_sockets))),
     }
 )
