@@ -20,7 +20,7 @@ from celery.schedules import schedule
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from overview.logs import without_links
+from overview.logs import on_one_line, without_links
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -297,6 +297,8 @@ USE_I18N = False
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 # One line per request, when it is answered.
 DJANGO_STRUCTLOG_STATUS_START_LOG_LEVEL = logging.DEBUG
+# It believes any X-Forwarded-For; `operators.log_context` notes who really connected.
+DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO" if DATABASE_URL else "WARNING")
 LOG_FORMAT = env.str("LOG_FORMAT", default="json" if DATABASE_URL else "text")
 _shared_processors: list[structlog.typing.Processor] = [
@@ -321,10 +323,15 @@ LOGGING = {
             "processors": [
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
-                structlog.processors.JSONRenderer()
-                if LOG_FORMAT == "json"
-                else structlog.dev.ConsoleRenderer(
-                    colors=False, exception_formatter=structlog.dev.plain_traceback
+                *(
+                    [structlog.processors.JSONRenderer()]
+                    if LOG_FORMAT == "json"
+                    else [
+                        on_one_line,
+                        structlog.dev.ConsoleRenderer(
+                            colors=False, exception_formatter=structlog.dev.plain_traceback
+                        ),
+                    ]
                 ),
             ],
             "foreign_pre_chain": _shared_processors,

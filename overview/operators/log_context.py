@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from celery.signals import before_task_publish, task_postrun, task_prerun
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django_structlog import signals
 from structlog.contextvars import bind_contextvars, get_contextvars, unbind_contextvars
 
@@ -24,8 +24,14 @@ def connect() -> None:
     before_task_publish.connect(_note_sending, weak=False)
     task_prerun.connect(_begin, weak=False)
     task_postrun.connect(_end, weak=False)
+    signals.bind_extra_request_metadata.connect(_note_address, weak=False)
     signals.bind_extra_request_finished_metadata.connect(_number, weak=False)
     signals.update_failure_response.connect(_number, weak=False)
+
+
+def _note_address(request: HttpRequest, **_: Any) -> None:
+    # Behind a proxy, the web server has put there whom the proxy names, if it may name anybody.
+    bind_contextvars(ip=request.META.get("REMOTE_ADDR"))
 
 
 def _number(response: HttpResponse, **_: Any) -> None:
