@@ -42,7 +42,8 @@ def kept_key(name: str, make: str) -> str:
         raise ImproperlyConfigured(f"Set {name} (or {name}_FILE): every process needs the same.")
     path = VAR_DIR / name.lower()
     if not path.exists():
-        VAR_DIR.mkdir(parents=True, exist_ok=True)
+        # The database in there has everybody's sessions.
+        VAR_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.touch(mode=0o600)
         path.write_text(make, encoding="utf-8")
     return path.read_text(encoding="utf-8").strip()
@@ -78,6 +79,7 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
+    "overview.private_pages.PrivatePagesMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -281,8 +283,13 @@ if TRUST_PROXY_HEADERS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True
 # Chromium sends "localhost" cookies to every port of the machine: two products must not share one.
-SESSION_COOKIE_NAME = "overview_session"
-CSRF_COOKIE_NAME = "overview_csrf"
+# With the prefix a browser takes them from this very host alone, over https: no neighbour below the
+# same domain can plant one. Source: RFC 6265bis, "The __Host- Prefix".
+_PREFIX = "__Host-" if IS_HTTPS else ""
+SESSION_COOKIE_NAME = f"{_PREFIX}overview_session"
+CSRF_COOKIE_NAME = f"{_PREFIX}overview_csrf"
+# Forms carry the token themselves; no script reads the cookie.
+CSRF_COOKIE_HTTPONLY = True
 CSRF_FAILURE_VIEW = "workspaces.views.csrf_failure"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
