@@ -214,7 +214,7 @@ def test_a_server_json_gives_name_address_and_settings(acme, tmp_path):
         (["add", "acme", "mail", "https://mail.example.com"], "Give it a name: --name NAME."),
         (["add", "acme", "mail", "--name", "Mail"], "The address has spaces"),
         (["add", "acme", "mail", "http://10.0.0.1/", "--name", "M"], "not a public address"),
-        (["add", "acme", "add", "https://m.example.com", "--name", "M"], "another page"),
+        (["add", "acme", "add", "https://m.example.com", "--name", "M"], "is reserved"),
         (["add", "acme", "Mail", "https://m.example.com", "--name", "M"], "Lower-case"),
         (["add", "acme", "taken", "https://m.example.com", "--name", "M"], "already exists"),
         (["add", "nowhere", "mail", "https://m.example.com", "--name", "M"], "no workspace"),

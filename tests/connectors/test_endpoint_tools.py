@@ -154,7 +154,8 @@ def test_a_long_name_is_bounded_and_leads_to_its_own_tool(agent, acme, server):
 def test_no_connector_can_pass_for_the_host_for_another_or_for_a_persons_own(
     agent, acme, alice, server
 ):
-    install(acme, "nb", server.url, listings={"tools": ["read_resource", "other"]})
+    with pytest.raises(ValidationError, match="reserved"):
+        install(acme, "nb", server.url, listings={"tools": ["read_resource", "other"]})
     install(acme, "my", server.url, listings={"tools": ["crm__run", "_crm__run"]})
     install(acme, "crm", server.url, listings={"tools": ["_run", "__run"]})
     install(alice, "crm", server.url, listings={"tools": ["run", "_run"]})
