@@ -1,6 +1,6 @@
 """What 300 open connections cost in memory.
 
-    .venv/bin/python -m benchmarks.memory
+.venv/bin/python -m benchmarks.memory
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+from django.core.exceptions import ValidationError
 from mcp.shared.exceptions import MCPError
 
 from connectors.models import Connector

@@ -59,4 +59,4 @@ async def facets_of(client: Client) -> dict[str, tuple[str | None, str]]:
 
 async def count_of(client: Client, uri: str) -> object:
     result = await client.read_resource(uri)
-    return json.loads(result.contents[0].text)["count"]  # type: ignore[union-attr]
+    return json.loads(result.contents[0].text)["count"]

@@ -104,7 +104,7 @@ def test_the_crm_serves_the_signals_that_its_tool_finds(url_of: UrlOf) -> None:
         (signal,) = found.structured_content["result"]
         record = await client.read_resource(signal["uri"])
         uris = [template.uri_template for template in templates.resource_templates]
-        return uris, signal["uri"], json.loads(record.contents[0].text)  # type: ignore[union-attr]
+        return uris, signal["uri"], json.loads(record.contents[0].text)
 
     templates, uri, record = talk(url_of("crm"), find)
     assert (templates, uri) == (["crm://signals/{id}"], "crm://signals/42")
