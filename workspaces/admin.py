@@ -14,7 +14,13 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.http import HttpRequest
 
-from workspaces.actions import pages_look_again, remove_member, set_membership
+from workspaces.actions import (
+    pages_look_again,
+    record_act,
+    remove_member,
+    set_membership,
+    update_workspace,
+)
 from workspaces.models import Membership, Role, User, Workspace
 from workspaces.queries import is_last_admin, person_at
 
@@ -42,6 +48,19 @@ class ChangeUserForm(_Address, UserChangeForm):  # type: ignore[type-arg]
         fields = "__all__"  # noqa: DJ007  The admin shows the fields of `fieldsets` alone.
 
 
+_RIGHTS = ("is_staff", "is_superuser", "groups")
+
+
+def _is_superuser(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_superuser
+
+
+def _may_touch(request: HttpRequest, person: User | None) -> bool:
+    """Operators are changed by superusers alone."""
+    is_operator = person is not None and (person.is_staff or person.is_superuser)
+    return not is_operator or _is_superuser(request)
+
+
 @admin.register(User)
 class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     form = ChangeUserForm
@@ -61,6 +80,19 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     )
     filter_horizontal = ("groups",)
 
+    # Django lets whoever may change people make anybody, themselves included, a superuser, and
+    # set the password of one.
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        fields = tuple(super().get_readonly_fields(request, obj))
+        return fields if _is_superuser(request) else (*fields, *_RIGHTS)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_change_permission(request, obj) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and _may_touch(request, obj)
+
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         pages_look_again(obj)
@@ -73,6 +105,14 @@ class WorkspaceAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     search_fields = ("slug", "name")
     fields = ("slug", "name", "has_resource_tools", "created_at", "endpoint_used_at")
     readonly_fields = ("created_at", "endpoint_used_at")
+
+    def save_model(self, request: HttpRequest, obj: Workspace, form: Any, change: bool) -> None:
+        by = request.user if isinstance(request.user, User) else None
+        if change:
+            update_workspace(obj, name=obj.name, has_resource_tools=obj.has_resource_tools, by=by)
+        super().save_model(request, obj, form, change)
+        if not change:
+            record_act(obj, "workspace created", obj.name, by=by)
 
 
 class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]

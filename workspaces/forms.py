@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from workspaces.access import Member
+from workspaces.guesses import may_guess, note_wrong_guess
 from workspaces.models import Role, User
 from workspaces.queries import has_token_named, membership_of, person_at
 
@@ -74,12 +75,15 @@ class AddMemberForm(forms.Form):
 
     def __init__(self, member: Member, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._workspace = member.workspace
+        self._workspace, self._asker = member.workspace, member.user
 
     def clean_email(self) -> str:
         email = str(self.cleaned_data["email"])
+        if not may_guess(self._asker):
+            raise ValidationError("Too many addresses that nobody has. Try again in an hour.")
         user = person_at(email)
         if user is None or not user.is_active:
+            note_wrong_guess(self._asker)
             raise ValidationError(
                 "Nobody here has this email address. Ask the operator of this site to add them."
             )
