@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.core.exceptions import ValidationError
@@ -49,7 +50,7 @@ def add_connector(connector: Connector, secrets: list[Secret], *, by: User | Non
     Listing.objects.bulk_create(
         Listing(connector=connector, kind=kind) for kind in ListingKind.values
     )
-    audit(connector, "connector added", by)
+    audit(connector, "connector added", by, [f"{each} set" for each in secrets])
     return connector
 
 
@@ -142,7 +143,9 @@ def configure_connector(
     for secret in cleared:
         secret.delete()
     reached = ["url", "transport", "command"]
-    is_moved = any(getattr(before, each) != getattr(connector, each) for each in reached)
+    is_moved = is_another = any(
+        getattr(before, each) != getattr(connector, each) for each in reached
+    )
     if secrets or cleared or is_moved:
         is_moved |= any(_moves(each, connector.url) for each in [*secrets, *cleared])
         if is_moved or any(map(_replaces_sign_in, [*secrets, *cleared])):
@@ -152,7 +155,9 @@ def configure_connector(
             changes |= {"connection": Connection.IDLE, "check_due_at": None}
         Connector.objects.filter(pk=connector.pk).update(**changes)
         check_soon(connector.pk)
-    audit(connector, "connector configured", by)
+    what = ["another address"] if is_another else []
+    what += [f"{each} set" for each in secrets] + [f"{each} cleared" for each in cleared]
+    audit(connector, "connector configured", by, what)
     panel_of(connector)
 
 
@@ -262,6 +267,9 @@ def panel_of(connector: Connector) -> None:
         panel_changed(connector.workspace_id)
 
 
-def audit(connector: Connector, action: str, by: User | None) -> None:
+def audit(connector: Connector, action: str, by: User | None, what: Iterable[str] = ()) -> None:
+    """One line, if it is a workspace's. what: parts of the act, in words without a secret."""
     if connector.workspace is not None:
-        record_act(connector.workspace, action, connector.name, by=by)
+        more = ", ".join(what)
+        subject = f"{connector.name}: {more}" if more else connector.name
+        record_act(connector.workspace, action, subject, by=by)

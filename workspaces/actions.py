@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from workspaces.models import (
@@ -108,8 +107,9 @@ def remove_member(workspace: Workspace, user: User, *, by: User | None) -> None:
     """
     _refuse_last_admin(workspace, user)
     if Membership.objects.filter(workspace=workspace, user=user).delete()[0]:
-        revoke_tokens(ApiToken.objects.filter(workspace=workspace, user=user))
         record_act(workspace, "member removed", user.email, by=by)
+        for token in ApiToken.objects.filter(workspace=workspace, user=user):
+            revoke_token(token, by=by)
         access_changed(workspace.pk)
 
 
@@ -154,15 +154,11 @@ def create_token(
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: User | None) -> None:
-    """Stop a token for good."""
-    if revoke_tokens(ApiToken.objects.filter(pk=token.pk)):
+    """Stop a token for good. One that was stopped already is no act."""
+    living = ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True)
+    if living.update(revoked_at=timezone.now()):
         subject = f"{token.start}… {token.name} of {token.user.email}"
         record_act(token.workspace, "token revoked", subject, by=by)
-
-
-def revoke_tokens(tokens: QuerySet[ApiToken]) -> int:
-    """Revoke those of a queryset that still live; how many there were."""
-    return tokens.filter(revoked_at__isnull=True).update(revoked_at=timezone.now())
 
 
 def record_link_use(user: User) -> None:
