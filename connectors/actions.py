@@ -250,6 +250,17 @@ def check_soon(connector_id: int) -> None:
     transaction.on_commit(lambda: check_connector.delay(connector_id), robust=True)
 
 
+def doubt_connection(connector_id: int) -> None:
+    """Have a connector checked now because a call failed on its connection.
+
+    A failed call is no verdict: the check is, after its own quick retry. A connector that is not
+    ready is tried again when its pause is over and no sooner, so that calls that were still under
+    way when it failed cause no storm (D14).
+    """
+    if Connector.objects.filter(pk=connector_id, connection=Connection.READY).exists():
+        check_soon(connector_id)
+
+
 def restart_connections(connectors: QuerySet[Connector], now: datetime) -> None:
     """The host starts: nothing is known of these connections until their first attempt is over."""
     wanted = connectors.filter(asked_at__isnull=False)

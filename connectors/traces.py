@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 
 from django.db import IntegrityError, close_old_connections, transaction
 
-from connectors.actions import check_soon
+from connectors.actions import doubt_connection
 from connectors.models import Caller, Connector, Outcome, ToolCall, TraceEvent
 from connectors.protocol.text import flatten
 from workspaces import tallies
@@ -89,7 +89,7 @@ def write_traces(traces: list[Trace]) -> None:
     _count(traces)
     for connector_id in {each.connector_id for each in traces if each.is_connection_doubtful}:
         if connector_id is not None:
-            check_soon(connector_id)
+            doubt_connection(connector_id)
 
 
 def _count(traces: list[Trace]) -> None:

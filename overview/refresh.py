@@ -11,13 +11,13 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from connectors.actions import check_soon
+from connectors.actions import check_soon, doubt_connection
 from connectors.errors import SecretUnreadable
 from connectors.models import Connector, Listing, ListingKind
 from connectors.protocol.facets import InvalidRead
 from connectors.queries import targets_of
 from connectors.runtime import run
-from connectors.sessions import Fault, FaultKind, Sessions, Target
+from connectors.sessions import Fault, Sessions, Target
 from overview import counts
 from overview.models import StoredFacet
 from overview.reads import Asked, CountTaken, Reads, Taken
@@ -27,8 +27,6 @@ logger = logging.getLogger(__name__)
 
 WINDOW_SECONDS = 0.1
 """Answers that come this close together are stored in one transaction and shown in one push."""
-
-_LOST = frozenset({FaultKind.UNREACHABLE, FaultKind.CLOSED, FaultKind.UNAUTHORIZED})
 
 
 def refresh(connector_ids: list[int]) -> None:
@@ -46,17 +44,18 @@ def _refresh(connector_ids: list[int], owner: str, now: datetime) -> None:
         return
     seconds = settings.FACET_READ_TIMEOUT_SECONDS
     reads = run(lambda sessions: _start(sessions, asked, seconds), 5)
-    doubtful: set[int] = set()
+    doubted: set[int] = set()
     try:
         while taken := run(lambda _: reads.next(WINDOW_SECONDS), seconds * 2 + 5):
             counts.keep(taken, standing, owner=owner, now=timezone.now())
             _tally(taken)
-            doubtful |= {each.connector_id for each in taken if _is_lost(each)}
+            # At once: a sibling that hangs must not keep the page from turning red.
+            lost = {each.connector_id for each in taken if _is_lost(each)} - doubted
+            for connector_id in lost:
+                doubt_connection(connector_id)
+            doubted |= lost
     finally:
         run(lambda _: _stop(reads), 5)
-    for connector_id in doubtful:
-        # A failed read is no verdict on the connection; a check is, after its own quick retry.
-        check_soon(connector_id)
     logger.info("Read facets", extra={"action": "facets_read", "connectors": len(asked)})
 
 
@@ -89,7 +88,7 @@ def _word_for(outcome: object, good: str) -> str:
 
 def _is_lost(taken: Taken) -> bool:
     outcome = taken.outcome if isinstance(taken, CountTaken) else taken.listed
-    return isinstance(outcome, Fault) and outcome.kind in _LOST
+    return isinstance(outcome, Fault) and outcome.is_of_connection
 
 
 def _claim(

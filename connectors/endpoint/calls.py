@@ -32,13 +32,12 @@ from connectors.protocol.resource_arguments import (
 )
 from connectors.resolution import Settled, Times, resolve
 from connectors.runtime import resource_limits, sessions
-from connectors.sessions import Fault, FaultKind, Sessions, Target
+from connectors.sessions import Fault, Sessions, Target
 from connectors.traces import Event, Trace, recorder
 from workspaces.background import background
 
 logger = logging.getLogger(__name__)
 
-_LOST = frozenset({FaultKind.UNREACHABLE, FaultKind.CLOSED, FaultKind.UNAUTHORIZED})
 _HOST_KEYS = ("io.modelcontextprotocol/", "progressToken")
 """Of a request's `_meta`: the era's envelope belongs to the client's connection, not to ours."""
 
@@ -115,7 +114,7 @@ def why_not_ready(offer: Offer) -> str | None:
 def _end(trace: Trace, outcome: Json | Fault) -> None:
     match outcome:
         case Fault():
-            trace.is_connection_doubtful = outcome.kind in _LOST
+            trace.is_connection_doubtful = outcome.is_of_connection
             trace.end(Outcome.FAILED, problem_of(outcome))
         case {"isError": True}:
             trace.end(Outcome.TOOL_ERROR, "The tool reported an error.")

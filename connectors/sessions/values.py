@@ -125,6 +125,12 @@ class FaultKind(StrEnum):
     CLOSED = "closed"
 
 
+_OF_CONNECTION = frozenset(
+    {FaultKind.UNREACHABLE, FaultKind.UNAUTHORIZED, FaultKind.HTTP, FaultKind.SESSION_LOST}
+    | {FaultKind.REDIRECT, FaultKind.BLOCKED, FaultKind.CLOSED}
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An expected bad outcome.
@@ -140,6 +146,12 @@ class Fault:
     retry_after_seconds: float | None = None
     challenge: str | None = None
     data: object = field(default=None, repr=False)
+
+    @property
+    def is_of_connection(self) -> bool:
+        """Whether the connection itself is in doubt, and not only this call: a timeout or a rate
+        limit says nothing of it (requirements 4.1)."""
+        return self.kind in _OF_CONNECTION
 
 
 @dataclass(frozen=True, slots=True)
