@@ -17,6 +17,7 @@ from connectors import inspection
 from connectors.desk import overlapping_of, warning_of
 from connectors.endpoint.stored import catalogue_for
 from connectors.inputs import host_of
+from connectors.latency import latency_plot
 from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, standing_now, standings
 from connectors.status import Action, Status, allowed, label_of
@@ -110,7 +111,7 @@ def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     found = connector_of(member.workspace, connector)
     standing = standing_now(found, now)
     listings = inspection.listings_of(found)
-    context = _facts(found, listings) | _acts(member, standing) | _facets(found, listings, now)
+    context = _facts(found, listings, now) | _acts(member, standing) | _facets(found, listings, now)
     # Its counts are read while somebody looks at them here, as on the overview.
     watch(member.workspace)
     context |= {
@@ -149,13 +150,14 @@ def _state(standing: Standing, listings: dict[str, Listing], panel_version: int)
     return f"{standing.status} {connector.generation} {panel_version} {newest}"
 
 
-def _facts(connector: Connector, listings: dict[str, Listing]) -> dict[str, Any]:
+def _facts(connector: Connector, listings: dict[str, Listing], now: datetime) -> dict[str, Any]:
     templates, tools = listings.get(ListingKind.TEMPLATES), listings.get(ListingKind.TOOLS)
     return {
         "connector": connector,
         "address": connector.command or host_of(connector.url),
         "grant": inspection.grant_of(connector),
         "last_check": inspection.last_check(connector),
+        "plot": latency_plot(connector, now),
         "median_latency_ms": inspection.median_latency_ms(connector),
         "template_listing": templates,
         "templates": inspection.templates_in(templates),
