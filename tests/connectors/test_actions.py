@@ -124,11 +124,12 @@ def test_failures_are_counted_and_retried_within_5_minutes(acme):
     assert contacted(connector, ANSWERED, now=now).attempt == 0
 
 
-def test_a_server_that_asks_for_a_pause_gets_it(acme):
-    fault = Fault(FaultKind.HTTP, "Busy.", http_status=503, retry_after_seconds=900)
+@pytest.mark.parametrize(("wanted", "given"), [(900, 900), (10**9, 3600)])
+def test_a_server_that_asks_for_a_pause_gets_it_up_to_an_hour(acme, wanted, given):
+    fault = Fault(FaultKind.HTTP, "Busy.", http_status=503, retry_after_seconds=wanted)
     now = timezone.now()
     connector = contacted(asked(added(acme)), fault, now=now)
-    assert (connector.check_due_at - now).total_seconds() >= 900
+    assert (connector.check_due_at - now).total_seconds() == given
 
 
 def test_a_rate_limit_makes_no_ready_connector_failed(acme):

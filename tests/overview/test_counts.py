@@ -234,6 +234,32 @@ def test_a_zero_of_an_earlier_connection_is_nothing_known(counted, acme):
     assert panel_of(acme, at(71)).checking == 0
 
 
+@pytest.mark.requirement("F-145", "F-094")
+def test_a_first_read_that_fails_after_a_return_does_not_bring_the_old_count_back(counted, acme):
+    Connector.objects.update(epoch=2)
+    read(counted, TIMEOUT, now=at(20))
+    assert shown(acme, at(20)) == [(None, DRAFTS, "unavailable")]
+
+
+@pytest.mark.requirement("F-133", "F-059")
+def test_a_late_listing_never_overwrites_a_newer_one(counted, acme):
+    asked = {counted.pk: (counted.generation, counted.epoch)}
+    assert counts.claim_listings([counted.pk], owner="slow", now=at(300))
+    list_facets(counted, entry(title="Newer"), now=at(330))
+    late = ListingTaken(counted.pk, listed(entry("older")), False)
+    counts.keep([late], asked, owner="slow", now=at(331))
+    assert [title for _, title, _ in shown(acme, at(331))] == ["Newer"]
+    assert Listing.objects.get(kind="resources").taken_at == at(330)
+
+
+@pytest.mark.requirement("F-057")
+def test_a_listing_that_succeeds_leaves_no_failure_behind(outbound):
+    list_facets(outbound, fault=TIMEOUT)
+    list_facets(outbound, entry(), now=at(60))
+    listing = Listing.objects.get(kind="resources")
+    assert (listing.failed_at, listing.failure) == (None, "")
+
+
 @pytest.mark.requirement("F-148")
 def test_a_connector_installed_again_under_the_same_name_starts_without_a_count(counted, acme):
     remove_connector(counted, by=None)

@@ -121,9 +121,13 @@ def test_rows_disappear_at_once_when_a_server_no_longer_advertises(acme, server)
     connector = connect(acme, server)
     read_due()
     server.capabilities = {"resources": {}}
+    acme.refresh_from_db()
+    before = acme.panel_version
     Connector.objects.update(check_due_at=timezone.now())
     check_connector(connector.pk)
     assert shown(acme) == []
+    acme.refresh_from_db()
+    assert acme.panel_version == before + 1
 
 
 @pytest.mark.requirement("D5", "F-035", "F-026", "F-028")
