@@ -6,7 +6,6 @@ import threading
 from datetime import timedelta
 from uuid import uuid4
 
-from axes.models import AccessAttempt
 from celery import shared_task
 from django.conf import settings
 from django.contrib.sessions.models import Session
@@ -62,7 +61,7 @@ def list_connector(connector_id: int) -> None:
 
 @shared_task
 def forget_old() -> None:
-    """Delete what is past its time, in batches: traces, checks, audit lines, sessions, attempts."""
+    """Delete traces, checks, audit lines and sessions that are past their time, in batches."""
     now = timezone.now()
     old = [
         ToolCall.objects.filter(started_at__lt=now - timedelta(days=settings.TRACE_DAYS)),
@@ -70,8 +69,6 @@ def forget_old() -> None:
         PendingSignIn.objects.filter(started_at__lt=now - timedelta(hours=1)),
         AuditEntry.objects.filter(at__lt=now - timedelta(days=settings.AUDIT_DAYS)),
         Session.objects.filter(expire_date__lt=now),
-        # One for each address that somebody tries a password with, whether it exists or not.
-        AccessAttempt.objects.filter(attempt_time__lt=now - timedelta(days=1)),
     ]
     for rows in old:
         while batch := list(rows.values_list("pk", flat=True)[:1000]):

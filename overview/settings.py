@@ -170,7 +170,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 if REDIS_URL:
     CACHES = {
-        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": REDIS_URL,
+            "OPTIONS": {"serializer": "overview.stores.JsonSerializer"},
+        }
     }
     # The core layer of channels_redis closes idle websockets with redis-py 8; this one does not.
     CHANNEL_LAYERS = {

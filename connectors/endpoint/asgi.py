@@ -195,6 +195,7 @@ async def _answer(
 ) -> None:
     content = json.dumps(body).encode()
     sent = [(b"content-type", b"application/json"), *headers]
+    sent += [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
     sent.append((b"content-length", str(len(content)).encode()))
     await send({"type": "http.response.start", "status": status, "headers": sent})
     await send({"type": "http.response.body", "body": content})

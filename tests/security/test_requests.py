@@ -307,7 +307,7 @@ def test_over_https_cookies_belong_to_this_host_and_stay_on_https(tmp_path):
 
 
 def test_where_the_embedded_default_keeps_everything_is_its_owners_alone(tmp_path):
-    settings_with(tmp_path, SECRET_KEY="", SECRETS_KEYS="")
+    settings_with(tmp_path, SECRET_KEY="", SECRETS_KEYS="", DATABASE_URL="", REDIS_URL="")
     assert (tmp_path / "var").stat().st_mode & 0o077 == 0
     for name in ("secret_key", "secrets_keys"):
         assert (tmp_path / "var" / name).stat().st_mode & 0o077 == 0

@@ -47,6 +47,8 @@ class Command(BaseCommand):
                 access_log=False,
                 timeout_graceful_shutdown=2,
                 ws_ping_interval=20,
+                # Pages say nothing: see OverviewConsumer.
+                ws_max_size=4096,
                 proxy_headers=settings.TRUST_PROXY_HEADERS,
                 server_header=False,
             )
