@@ -118,3 +118,16 @@ def test_a_new_listing_reads_what_is_new_and_no_count_that_is_fresh(acme, server
     uris = [request.params["uri"] for request in server.seen("resources/read")]
     assert uris == ["acme://facets/drafts", "acme://facets/tasks"]
     assert len(shown(acme)) == 2
+
+
+@pytest.mark.requirement("D14", "S-009")
+def test_one_blip_is_no_outage(acme, server):
+    connector = connect(acme, server)
+    acme.refresh_from_db()
+    before, blips = acme.panel_version, iter([Reply(502)])
+    server.intercept = lambda _: next(blips, None)
+    Connector.objects.update(check_due_at=timezone.now())
+    check_connector(connector.pk)
+    assert Connector.objects.get().connection == "ready"
+    acme.refresh_from_db()
+    assert acme.panel_version == before
