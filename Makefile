@@ -27,6 +27,10 @@ screenshots: .venv/dev
 conformance: .venv/dev
 	@scripts/conformance $(ARGS)
 
+# Every benchmark in turn; writes docs/performance.md.
+bench: .venv/dev
+	@CHROMIUM="$$(scripts/chromium)" $(BIN)/python -m benchmarks
+
 check: .venv/dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
 
