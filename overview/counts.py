@@ -49,7 +49,8 @@ def readable(workspaces: Q) -> QuerySet[Connector]:
 
 
 def counts_due(now: datetime) -> Q:
-    """Stored facets to read again: not fresh, or of an earlier connection, and not just failed.
+    """Stored facets to read again: not fresh, told to have changed, or of an earlier connection;
+    and not just failed.
 
     A count that ends is read once more at once, whatever failed just before (F-113).
     """
@@ -57,6 +58,7 @@ def counts_due(now: datetime) -> Q:
     max_age = timedelta(seconds=times.max_age_seconds)
     is_old = (
         Q(read_at__isnull=True)
+        | Q(changed_at__isnull=False)
         | listings.has_passed("read_at", times.fresh_seconds, now)
         | ~Q(epoch=F("connector__epoch"))
     )
@@ -112,7 +114,10 @@ def claim_counts(connector_ids: list[int], *, owner: str, now: datetime) -> dict
     """Take the leases of the due counts; the facets that are ours to read, by connector."""
     stored = StoredFacet.objects.filter(connector_id__in=connector_ids)
     claimed = stored.filter(counts_due(now)).update(
-        lease_owner=owner, lease_until=now + timedelta(seconds=_lease_seconds())
+        lease_owner=owner,
+        lease_until=now + timedelta(seconds=_lease_seconds()),
+        # What is told from now on is not in the answer for sure.
+        changed_at=None,
     )
     mine: dict[int, list[Facet]] = {}
     if claimed:

@@ -1,4 +1,5 @@
-"""One row per connector and facet: what it is, its last count, and the lease of a read."""
+"""One row per connector and facet: what it is, its last count, and the lease of a read. And one per
+connector whose server is listened to."""
 
 from __future__ import annotations
 
@@ -29,6 +30,8 @@ class StoredFacet(models.Model):
     count = models.TextField(null=True)  # noqa: DJ001  null: never read
     read_at = models.DateTimeField(null=True)
     failed_at = models.DateTimeField(null=True)
+    # The server said that it changed, and no read has begun since.
+    changed_at = models.DateTimeField(null=True)
     failure = models.TextField(blank=True)
     # The connector's epoch under which the count or the failure came.
     epoch = models.PositiveIntegerField(default=0)
@@ -44,3 +47,19 @@ class StoredFacet(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} of {self.connector_id}"
+
+
+class Subscription(models.Model):
+    """Which process listens to a server for changed counts, and until when nobody else does.
+
+    Without an owner: until when nobody tries, because the server ended it or offers none.
+    """
+
+    connector = models.OneToOneField(Connector, models.CASCADE, related_name="subscription")
+    # The connector's, then: a changed connector is tried anew at once.
+    generation = models.PositiveIntegerField()
+    owner = models.CharField(max_length=32, blank=True)
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"subscription to {self.connector_id}"

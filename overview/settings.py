@@ -244,6 +244,7 @@ CELERY_BEAT_SCHEDULE = {
     name: {"task": task, "schedule": schedule(seconds), "options": {"expires": seconds * 2}}
     for name, task, seconds in [
         ("facets", "overview.tasks.sweep_facets", 2.0),
+        ("subscriptions", "overview.tasks.sweep_subscriptions", 5.0),
         ("checks", "connectors.tasks.sweep_checks", 2.0),
         ("retention", "connectors.tasks.forget_old", 3600.0),
     ]

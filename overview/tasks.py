@@ -14,6 +14,7 @@ from connectors.tasks import QUEUED_SECONDS
 from overview.counts import due_connectors, due_listings
 from overview.operators.health import worker_heard
 from overview.refresh import refresh
+from overview.subscriptions import listen_to_more
 from workspaces.actions import keep_watched
 from workspaces.models import Workspace
 
@@ -38,6 +39,12 @@ def sweep_facets() -> None:
     now = timezone.now()
     queue_reads(due_connectors(Q(workspace__watched_until__gt=now), now))
     queue_reads(due_listings(in_use_from_outside(now), now))
+
+
+@shared_task
+def sweep_subscriptions() -> None:
+    """Listen to the servers of watched workspaces that tell when a count changes."""
+    listen_to_more()
 
 
 @shared_task

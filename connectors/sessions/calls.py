@@ -158,7 +158,10 @@ async def call_tool(
 
 
 async def listen(
-    opened: Opened, uris: Sequence[str], on_change: Callable[[str | None], None]
+    opened: Opened,
+    uris: Sequence[str],
+    on_change: Callable[[str | None], None],
+    on_open: Callable[[], None],
 ) -> None:
     """Hold a subscription until the server ends it."""
     if not opened.is_modern:
@@ -169,8 +172,10 @@ async def listen(
             on_change(None)
         elif method == RESOURCE_UPDATED and isinstance(uri := params.get("uri"), str):
             on_change(uri)
-        elif method == ACKNOWLEDGED and not _honours_anything(params.get("notifications")):
-            raise fault(FaultKind.PROTOCOL, "The server tells no changes.")
+        elif method == ACKNOWLEDGED:
+            if not _honours_anything(params.get("notifications")):
+                raise fault(FaultKind.PROTOCOL, "The server tells no changes.")
+            on_open()
 
     wanted = {"resourcesListChanged": True, "resourceSubscriptions": list(uris)}
     await opened.ask(LISTEN, {"notifications": wanted}, on_notification=on_notification)

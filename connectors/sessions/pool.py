@@ -121,16 +121,21 @@ class Sessions:
         return await self._call(target, work, timeout, is_repeatable=is_repeatable)
 
     async def listen(
-        self, target: Target, uris: Sequence[str], on_change: Callable[[str | None], None]
+        self,
+        target: Target,
+        uris: Sequence[str],
+        on_change: Callable[[str | None], None],
+        on_open: Callable[[], None] = lambda: None,
     ) -> Fault | None:
         """Hold a subscription until it ends: None when the server ended it in good order.
 
         on_change: called with a URI that changed, or None when the listing did. The host must
         not depend on it: changes before the subscription and after its end are not told.
+        on_open: called when the server has agreed to tell.
         """
 
         async def work(opened: Opened) -> None:
-            await calls.listen(opened, uris, on_change)
+            await calls.listen(opened, uris, on_change, on_open)
 
         return await self._call(target, work, None, is_repeatable=False)
 

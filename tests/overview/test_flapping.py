@@ -109,7 +109,12 @@ def test_a_lost_read_turns_the_row_red_while_its_sibling_still_hangs(
         return drop(request)
 
     server.intercept = breaking
-    reading = in_thread(lambda: (read_due(), is_over.set()))
+
+    def reads():
+        read_due()
+        is_over.set()
+
+    reading = in_thread(reads)
     wait_until(lambda: Connector.objects.get().connection == "failed")
     assert not is_over.is_set()
     assert [row.title for row in panel_of(acme, timezone.now()).rows] == ["Failed"]
