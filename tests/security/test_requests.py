@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pickle
 import re
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from django.test import Client
 from django.urls import get_resolver
 
 from overview.bodies import MAX_BODY_BYTES, bounded
+from overview.stores import JsonSerializer
 from tests.connectors.outside import site_on_a_port
 
 SIGNED_IN = [
@@ -328,3 +330,12 @@ def test_a_clients_word_on_https_counts_only_where_a_proxy_is_trusted(settings, 
     settings.SECURE_SSL_REDIRECT = True
     answer = Client().get("/sign-in/", headers={"x-forwarded-proto": "https"})
     assert answer.status_code == 301
+
+
+def test_what_is_read_from_redis_is_not_run(tmp_path):
+    found = settings_with(tmp_path, REDIS_URL="redis://127.0.0.1:9", DATABASE_URL="")
+    assert found["CACHES"]["default"]["OPTIONS"]["serializer"] == "overview.stores.JsonSerializer"
+    store = JsonSerializer()
+    assert [store.loads(store.dumps(each)) for each in (7, 1.5, "a", None)] == [7, 1.5, "a", None]
+    with pytest.raises(ValueError):
+        store.loads(pickle.dumps(os.getcwd))
