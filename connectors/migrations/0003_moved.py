@@ -6,15 +6,24 @@ import connectors.status
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('connectors', '0002_sign_in'),
+        ("connectors", "0002_sign_in"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='connector',
-            name='connection',
-            field=models.CharField(choices=[('idle', 'idle'), ('starting', 'starting'), ('ready', 'ready'), ('failed', 'failed'), ('moved', 'moved')], default=connectors.status.Connection['IDLE'], max_length=8),
+            model_name="connector",
+            name="connection",
+            field=models.CharField(
+                choices=[
+                    ("idle", "idle"),
+                    ("starting", "starting"),
+                    ("ready", "ready"),
+                    ("failed", "failed"),
+                    ("moved", "moved"),
+                ],
+                default=connectors.status.Connection["IDLE"],
+                max_length=8,
+            ),
         ),
     ]

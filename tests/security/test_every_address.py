@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -55,7 +56,7 @@ def test_the_table_is_the_whole_site():
 @pytest.fixture
 def acme_filled(acme, alice, bob, carol):
     """Acme with one of everything; all of it named by the marker."""
-    entry = {
+    entry: dict[str, Any] = {
         "uri": "acme://facets/a",
         "name": "a",
         "title": f"{MARKER} drafts",

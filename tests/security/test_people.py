@@ -74,9 +74,12 @@ def test_a_password_is_hashed_whether_there_is_an_account_or_not(alice, monkeypa
     """Otherwise the time of an answer would tell."""
     hashed = []
     set_password = User.set_password
-    monkeypatch.setattr(
-        User, "set_password", lambda self, raw: (hashed.append(raw), set_password(self, raw))
-    )
+
+    def noted(self, raw):
+        hashed.append(raw)
+        set_password(self, raw)
+
+    monkeypatch.setattr(User, "set_password", noted)
     Client().post("/sign-in/", {"email": "nobody@example.com", "password": "a-guess-1"})
     assert hashed == ["a-guess-1"]
 

@@ -140,7 +140,7 @@ def in_redis():
     if not settings.REDIS_URL:
         return []
     client = redis.Redis.from_url(settings.REDIS_URL)
-    return [f"{key} {client.dump(key)}" for key in client.scan_iter()]
+    return [f"{key!r} {client.dump(key)!r}" for key in client.scan_iter()]
 
 
 def test_a_planted_secret_is_kept_and_said_nowhere(
