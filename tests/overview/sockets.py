@@ -42,6 +42,10 @@ class Socket:
         output = await self._peer.receive_output(WAIT_SECONDS)
         return json.loads(output["text"]) if output["type"] == "websocket.send" else output["code"]
 
+    async def is_silent(self):
+        """Whether nothing is said for a moment."""
+        return await self._peer.receive_nothing(0.2)
+
     async def say(self, text):
         await self._peer.send_input({"type": "websocket.receive", "text": text})
 

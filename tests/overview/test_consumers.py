@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from channels.layers import InMemoryChannelLayer, channel_layers
 from django.conf import settings as django_settings
-from django.db import close_old_connections
+from django.db import close_old_connections, transaction
 
 from tests.overview.sockets import Socket
 from workspaces.actions import remove_member
@@ -101,6 +101,45 @@ def test_losing_access_ends_an_open_socket(acme, alice, bob, bob_client):
         return await socket.said()
 
     assert asyncio.run(scenario()) == 4403
+
+
+def test_signing_out_ends_the_open_sockets_of_that_session(acme, bob_client):
+    async def scenario():
+        deliver_on(asyncio.get_running_loop())
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        await socket.said()
+        await in_thread(bob_client.post, "/sign-out/")
+        return await socket.said()
+
+    assert asyncio.run(scenario()) == 4401
+
+
+@pytest.mark.requirement("F-114")
+def test_a_change_is_told_after_its_commit_and_never_when_it_is_undone(acme, bob_client):
+    def undone():
+        with transaction.atomic():
+            panel_changed(acme.pk)
+            transaction.set_rollback(True)
+
+    def done(socket, loop):
+        with transaction.atomic():
+            panel_changed(acme.pk)
+            silence = asyncio.run_coroutine_threadsafe(socket.is_silent(), loop).result(5)
+        return silence
+
+    async def scenario():
+        loop = asyncio.get_running_loop()
+        deliver_on(loop)
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        await socket.said()
+        await in_thread(undone)
+        assert await socket.is_silent()
+        assert await in_thread(done, socket, loop)
+        return await socket.said()
+
+    assert asyncio.run(scenario()) == {"type": "panel.changed", "version": 1}
 
 
 def test_a_session_that_ended_opens_no_socket(acme, bob_client):
