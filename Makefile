@@ -27,6 +27,10 @@ screenshots: .venv/dev
 conformance: .venv/dev
 	@scripts/conformance $(ARGS)
 
+# Kills, stops, cuts and slows one thing after the other: make faults ARGS="--seed 1 --faults 40".
+faults: .venv/dev
+	@$(BIN)/python -m tests.faults $(ARGS)
+
 # Every benchmark in turn; writes docs/performance.md.
 bench: .venv/dev
 	@CHROMIUM="$$(scripts/chromium)" $(BIN)/python -m benchmarks

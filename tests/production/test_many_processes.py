@@ -59,13 +59,15 @@ def until(look, seconds=20):
 
 
 def counts(site, web=0):
-    return [row["count"] for row in site.rows(web) if row["state"] == "ok"]
+    url = site.stack.webs[web].url
+    return [row["count"] for row in site.rows(url) if row["state"] == "ok"]
 
 
 @pytest.mark.requirement("F-111", "F-059", "F-117")
 def test_all_processes_together_read_each_count_once_a_period_and_list_once(site, connected):
     looks = iter(range(10**6))
-    with site.page(0), site.page(1):
+    one, other = site.stack.webs
+    with site.page(one.port), site.page(other.port):
         until(lambda: counts(site, next(looks) % 2) == ["3", "3"])
         until(lambda: counts(site, next(looks) % 2) and min(map(len, connected.reads.values())) > 3)
     assert len(connected.reads) == 2
@@ -77,18 +79,19 @@ def test_all_processes_together_read_each_count_once_a_period_and_list_once(site
 
 @pytest.mark.requirement("F-114")
 def test_a_change_reaches_the_pages_of_both_web_processes(site, connected):
-    with site.page(0) as one, site.page(1) as other:
+    one, other = site.stack.webs
+    with site.page(one.port) as first, site.page(other.port) as second:
         until(lambda: len(counts(site)) == 2)
-        before = json.loads(one.recv(timeout=5))["version"]
+        before = json.loads(first.recv(timeout=5))["version"]
         connected.count = 4
-        for web, page in enumerate((one, other)):
+        for web, page in enumerate((first, second)):
             until(lambda page=page: json.loads(page.recv(timeout=15))["version"] > before)
             until(lambda web=web: counts(site, web) == ["4", "4"])
 
 
 @pytest.mark.requirement("F-118")
 def test_a_killed_worker_blocks_a_count_no_longer_than_its_lease(site, connected):
-    with site.page(0):
+    with site.page(site.stack.webs[0].port):
         until(lambda: len(counts(site)) == 2)
         connected.is_holding = True
         assert connected.held.wait(15)
