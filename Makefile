@@ -3,7 +3,7 @@ PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check lock format conformance production-like screenshots
+.PHONY: run test check lock format conformance production-like screenshots bench faults
 
 run: .venv/runtime
 	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
