@@ -142,6 +142,8 @@ if DATABASE_URL:
     # psycopg's pool returns a connection after each request and task; see docs/operations.md for
     # how many that makes.
     DATABASES["default"]["CONN_MAX_AGE"] = 0
+    # After a restart of PostgreSQL each connection in the pool would fail somebody's page once.
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
         "min_size": 1,
         "max_size": env.int("DATABASE_POOL_SIZE", default=8),
@@ -237,6 +239,8 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_RESULT_BACKEND = None
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A worker that gave up after a hundred tries would stay away when the broker comes back.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = env.int("WORKER_THREADS", default=16)
 CELERY_BEAT_SCHEDULE = {
