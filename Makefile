@@ -35,6 +35,10 @@ faults: .venv/dev
 bench: .venv/dev
 	@CHROMIUM="$$(scripts/chromium)" $(BIN)/python -m benchmarks
 
+# Many open pages and connectors on what production runs: make load ARGS="--pages 100 --seconds 20".
+load: .venv/dev
+	@$(BIN)/python -m benchmarks.load $(ARGS)
+
 check: .venv/dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check
 

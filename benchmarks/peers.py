@@ -14,7 +14,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 FACETS = "ai.nimblebrain/facets"
 REVISION = "2026-07-28"
@@ -50,6 +50,8 @@ def answer(message: dict, path: str) -> dict:
             }
         case "resources/list":
             return common | {"resources": [entry(number) for number in range(PER_SERVER)]}
+        case "resources/templates/list":
+            return common | {"resourceTemplates": []}
         case "resources/read":
             uri = message["params"]["uri"]
             content = {"uri": uri, "mimeType": "application/json", "text": '{"count": 3}'}
@@ -68,7 +70,12 @@ def entry(number: int) -> dict:
     }
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay: float) -> None:
+async def serve(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    delay: float,
+    answer: Callable[[dict, str], dict] = answer,
+) -> None:
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()

@@ -1,0 +1,1 @@
+"""The production-like set under load: many open pages, many connectors, and a reconnect storm."""
