@@ -131,7 +131,7 @@ def configure_connector(
     now = timezone.now()
     before = Connector.objects.get(pk=connector.pk)
     _validate(connector)
-    fields = ["name", "url", "transport", "command", "required", "placements"]
+    fields = ["name", "url", "transport", "command", "required", "placements", "ca_bundle"]
     connector.save(update_fields=fields)
     for secret in secrets:
         Secret.objects.update_or_create(
@@ -146,7 +146,8 @@ def configure_connector(
     is_moved = is_another = any(
         getattr(before, each) != getattr(connector, each) for each in reached
     )
-    if secrets or cleared or is_moved:
+    has_other_bundle = before.ca_bundle != connector.ca_bundle
+    if secrets or cleared or is_moved or has_other_bundle:
         is_moved |= any(_moves(each, connector.url) for each in [*secrets, *cleared])
         if is_moved or any(map(_replaces_sign_in, [*secrets, *cleared])):
             OAuthGrant.objects.filter(connector=connector).delete()
@@ -156,6 +157,7 @@ def configure_connector(
         Connector.objects.filter(pk=connector.pk).update(**changes)
         check_soon(connector.pk)
     what = ["another address"] if is_another else []
+    what += ["another CA bundle"] if has_other_bundle else []
     what += [f"{each} set" for each in secrets] + [f"{each} cleared" for each in cleared]
     audit(connector, "connector configured", by, what)
     panel_of(connector)

@@ -9,9 +9,11 @@ from django import forms
 from django.conf import settings
 
 from connectors.inputs import (
+    clean_bundle,
     clean_name,
     clean_token,
     problem_of_address,
+    problem_of_bundle,
     problem_of_header,
     problem_of_token,
     problem_of_value,
@@ -43,6 +45,13 @@ class ConnectorForm(forms.Form):
         widget=forms.TextInput({**PLAIN, "inputmode": "url"}),
     )
     command = forms.ChoiceField(label="Program", required=False)
+    ca_bundle = forms.CharField(
+        label="CA bundle",
+        required=False,
+        help_text="Certificates in PEM of an authority of your own, which this server's "
+        "certificate comes from. Trusted for this connector alone, besides the usual ones.",
+        widget=forms.Textarea({**PLAIN, "rows": 4}),
+    )
     # Carries an imported file along, with what it declares, until the connector is added.
     server_json = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -72,6 +81,12 @@ class ConnectorForm(forms.Form):
         if self.others.filter(name__iexact=name).exists():
             raise forms.ValidationError(f"Another connector is named {name} already.")
         return name
+
+    def clean_ca_bundle(self) -> str:
+        bundle = clean_bundle(self.cleaned_data["ca_bundle"])
+        if problem := problem_of_bundle(bundle):
+            raise forms.ValidationError(problem)
+        return bundle
 
     def clean(self) -> dict[str, Any]:
         cleaned = self.cleaned_data

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
@@ -18,10 +19,14 @@ IPAddress = IPv4Address | IPv6Address
 
 MAX_URL_CHARS: Final = 2_048
 MAX_VALUE_CHARS: Final = 8_000
+MAX_BUNDLE_CHARS: Final = 64 * 1024
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _HEADER_VALUE: Final = re.compile(r"[\t -~]*")
 _TOKEN: Final = re.compile(r"[!-~]+")
+_CERTIFICATE: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----"
+)
 # The transport says these itself.
 _TRANSPORT_HEADERS: Final = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "transfer-encoding"}
@@ -111,6 +116,32 @@ def problem_of_value(value: str) -> str | None:
         return f"The value is longer than {MAX_VALUE_CHARS} characters."
     if not _HEADER_VALUE.fullmatch(value):
         return "The value has line breaks or characters that cannot be sent."
+    return None
+
+
+def clean_bundle(text: str) -> str:
+    """The certificates alone: bundles come with comments in every language between them."""
+    text = text.replace("\r\n", "\n").strip()
+    found = _CERTIFICATE.findall(text)
+    return text if not found or "PRIVATE KEY" in text else "\n".join(found)
+
+
+def problem_of_bundle(text: str) -> str | None:
+    """Why a CA bundle cannot be used, or None. An empty one is none."""
+    if "PRIVATE KEY" in text:
+        return "This holds a private key, which stays with its owner. Enter certificates only."
+    if len(text) > MAX_BUNDLE_CHARS:
+        return f"The CA bundle is longer than {MAX_BUNDLE_CHARS // 1024} KiB."
+    if not text:
+        return None
+    refusal = "The CA bundle is not certificates in PEM (-----BEGIN CERTIFICATE-----)."
+    if not text.isascii():
+        return refusal
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        context.load_verify_locations(cadata=text)
+    except (ssl.SSLError, ValueError):
+        return refusal
     return None
 
 

@@ -41,6 +41,8 @@ class Connector(models.Model):
     transport = models.CharField(max_length=5, choices=Transport.choices, default=Transport.HTTP)
     # May hold {variables} whose values are Secrets of kind "variable".
     url = models.CharField(max_length=2048, blank=True)
+    # PEM certificates of authorities to trust besides the usual ones.
+    ca_bundle = models.TextField(blank=True, default="", db_default="")
     # stdio: a name out of settings.STDIO_SERVERS, never a command.
     command = models.CharField(max_length=100, blank=True)
     # Settings that the server declared, as of `connectors.declared`.

@@ -176,7 +176,7 @@ def _target_of(connector: Connector, secrets: list[Secret], held: Held | None) -
     if held is not None:
         headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
     url = filled(connector.url, variables)
-    is_stdio = connector.transport == Transport.STDIO
+    is_stdio, bundle = connector.transport == Transport.STDIO, connector.ca_bundle
     return Target(
         connector_id=connector.pk,
         generation=connector.generation,
@@ -185,7 +185,8 @@ def _target_of(connector: Connector, secrets: list[Secret], held: Held | None) -
         is_personal=connector.is_personal,
         discovery=connector.discovery,
         command=tuple(settings.STDIO_SERVERS.get(connector.command, ())) if is_stdio else None,
-        authorization=CurrentToken(held, is_allowed_address) if held else None,
+        authorization=CurrentToken(held, is_allowed_address, bundle) if held else None,
+        ca_bundle=bundle,
     )
 
 

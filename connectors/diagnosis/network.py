@@ -29,9 +29,9 @@ STEP_SECONDS = 5
 CERTIFICATE_DAYS = 14
 """A certificate that ends sooner gets a note."""
 
-_TLS_ADVICE = Finding(
+_TLS_ADVICE = (
     "A certificate has to be in date, for this name, and from an authority that is trusted. One of "
-    "your own goes under Configure, as its CA bundle."
+    "your own goes "
 )
 
 
@@ -99,7 +99,8 @@ async def _tls(
     wrapping = stream.start_tls(ssl_context_for(ca_bundle), host, STEP_SECONDS)
     secured, seconds = await record.timed(_as_fault(wrapping), STEP_SECONDS)
     if isinstance(secured, Fault):
-        record.failed("Encryption (TLS)", secured, seconds, _TLS_ADVICE)
+        where = "under Configure, as CA bundle" if record.has_connector else "into SSL_CERT_FILE"
+        record.failed("Encryption (TLS)", secured, seconds, Finding(f"{_TLS_ADVICE}{where}."))
         return False
     words, findings = _certificate(secured.get_extra_info("ssl_object"))
     record.saw("Encryption (TLS)", words, seconds, findings)

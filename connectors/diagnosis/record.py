@@ -48,7 +48,7 @@ class Record:
         self.peer = peer
         self.steps: list[Step] = []
         self.is_reached = False
-        self._has_connector = terms.has_connector
+        self.has_connector = terms.has_connector
         self._ends_at = time.monotonic() + terms.total_seconds
 
     async def timed(self, work: Awaitable[T], seconds: float) -> tuple[T | Fault, float]:
@@ -78,7 +78,7 @@ class Record:
 
     def failed(self, name: str, fault: Fault, seconds: float | None = None, *more: Finding) -> None:
         """A step that came to nothing, with what that means."""
-        advice = advice_on(fault.kind, has_connector=self._has_connector)
+        advice = advice_on(fault.kind, has_connector=self.has_connector)
         self._add(name, fault.message, Outcome.FAILED, seconds, [advice, *more])
 
     def skipped(self, name: str, why: str) -> None:

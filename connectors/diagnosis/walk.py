@@ -96,7 +96,9 @@ async def _about_sign_in(
     if fault.kind is not FaultKind.UNAUTHORIZED or target.command is not None:
         return []
     headers = {name: value for name, value in target.headers if name.lower() != "authorization"}
-    found, _ = await record.timed(discover(target.url, headers, terms.is_allowed), 8)
+    found, _ = await record.timed(
+        discover(target.url, headers, terms.is_allowed, target.ca_bundle), 8
+    )
     match found:
         case Found():
             return [Finding(f"Signing in is offered by {found.server.host}.", None, False)]

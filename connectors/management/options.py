@@ -12,9 +12,11 @@ from django.conf import settings
 
 from connectors.declared import Declared, as_entry, as_json, declared_by
 from connectors.inputs import (
+    clean_bundle,
     clean_name,
     clean_token,
     problem_of_address,
+    problem_of_bundle,
     problem_of_header,
     problem_of_token,
     problem_of_value,
@@ -25,7 +27,7 @@ from connectors.protocol.server_json import Refusal, ServerDescription, parse_se
 from connectors.protocol.text import is_blank
 from connectors.runtime import is_allowed_address
 
-MAX_SERVER_JSON_BYTES = 256 * 1024
+MAX_FILE_BYTES = 256 * 1024
 
 
 class Refused(Exception):
@@ -56,6 +58,8 @@ def connector_from(options: dict[str, Any]) -> tuple[Connector, list[Declared]]:
         raise Refused("; ".join(reasons))
     if description and not placements:
         placements = [as_entry(each) for each in description.placements]
+    bundle = clean_bundle(_read(options["ca_bundle"]) if options["ca_bundle"] else "")
+    _refuse(problem_of_bundle(bundle))
     connector = Connector(
         name=name,
         url=url,
@@ -63,6 +67,7 @@ def connector_from(options: dict[str, Any]) -> tuple[Connector, list[Declared]]:
         command=command,
         placements=placements,
         required=as_json(declared),
+        ca_bundle=bundle,
     )
     return connector, declared
 
@@ -108,21 +113,25 @@ def _refuse(problem: str | None) -> None:
         raise Refused(problem)
 
 
-def _described(path: str) -> ServerDescription:
+def _read(path: str) -> str:
     try:
         with Path(path).open("rb") as file:
-            text = file.read(MAX_SERVER_JSON_BYTES + 1)
+            text = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise Refused(f"{path} cannot be read: {error.strerror}.") from None
-    if len(text) > MAX_SERVER_JSON_BYTES:
+    if len(text) > MAX_FILE_BYTES:
         raise Refused(f"{path} is larger than 256 KiB.")
-    found = parse_server_json(_json(text, path))
+    return text.decode(errors="replace")
+
+
+def _described(path: str) -> ServerDescription:
+    found = parse_server_json(_json(_read(path), path))
     if isinstance(found, Refusal):
         raise Refused(f"This server cannot be connected: {found.reason}.")
     return found
 
 
-def _json(text: str | bytes, what: str) -> Any:
+def _json(text: str, what: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -54,15 +54,17 @@ class Found:
     scope: str
 
 
-async def discover(url: str, headers: Mapping[str, str], is_allowed: IsAllowed) -> Found | Problem:
+async def discover(
+    url: str, headers: Mapping[str, str], is_allowed: IsAllowed, ca_bundle: str = ""
+) -> Found | Problem:
     """Ask a server who signs people in to it.
 
-    headers: what else the connector sends, without a credential.
+    headers: what else the connector sends, without a credential. ca_bundle: the connector's own.
     """
-    challenge = await _challenge(url, headers, is_allowed)
+    challenge = await _challenge(url, headers, is_allowed, ca_bundle)
     if isinstance(challenge, Problem):
         return challenge
-    resource = await _resource(url, challenge, is_allowed)
+    resource = await _resource(url, challenge, is_allowed, ca_bundle)
     if isinstance(resource, Problem):
         return resource
     # Without metadata the server's own origin is asked, as MCP 2025-03-26 had it.
@@ -72,7 +74,7 @@ async def discover(url: str, headers: Mapping[str, str], is_allowed: IsAllowed) 
         "Configure."
     )
     for issuer in issuers[:MAX_ISSUERS]:
-        server = await _server(issuer, is_allowed)
+        server = await _server(issuer, is_allowed, ca_bundle)
         if isinstance(server, AuthorizationServer):
             scope = challenge.scope or (resource.scope if resource else "")
             identifier = resource.identifier if resource else url.partition("#")[0]
@@ -82,12 +84,17 @@ async def discover(url: str, headers: Mapping[str, str], is_allowed: IsAllowed) 
 
 
 async def _challenge(
-    url: str, headers: Mapping[str, str], is_allowed: IsAllowed
+    url: str, headers: Mapping[str, str], is_allowed: IsAllowed, ca_bundle: str
 ) -> Challenge | Problem:
     """What the server says when it is asked without a credential; empty when it says nothing."""
     for _ in range(MAX_REDIRECTS + 1):
         answer = await send(
-            "POST", url, headers={**headers, **PROBE_HEADERS}, body=PROBE, is_allowed=is_allowed
+            "POST",
+            url,
+            headers={**headers, **PROBE_HEADERS},
+            body=PROBE,
+            is_allowed=is_allowed,
+            ca_bundle=ca_bundle,
         )
         if isinstance(answer, Fault):
             return Problem(f"{host_of(url)} cannot be asked how to sign in: {answer.message}")
@@ -101,13 +108,13 @@ async def _challenge(
 
 
 async def _resource(
-    url: str, challenge: Challenge, is_allowed: IsAllowed
+    url: str, challenge: Challenge, is_allowed: IsAllowed, ca_bundle: str
 ) -> Resource | Problem | None:
     passing: Problem | None = None
     for place in resource_metadata_urls(challenge.resource_metadata or None, url):
         if not is_secure(place, is_allowed) and origin_of(place) != origin_of(url):
             continue
-        answer = await send("GET", place, is_allowed=is_allowed)
+        answer = await send("GET", place, is_allowed=is_allowed, ca_bundle=ca_bundle)
         if _is_passing(answer):
             passing = _not_now(place, answer)
         elif isinstance(answer, Answer) and answer.status == 200:
@@ -118,14 +125,16 @@ async def _resource(
     return passing
 
 
-async def _server(issuer: str, is_allowed: IsAllowed) -> AuthorizationServer | Problem | None:
+async def _server(
+    issuer: str, is_allowed: IsAllowed, ca_bundle: str
+) -> AuthorizationServer | Problem | None:
     if not is_secure(issuer, is_allowed):
         return Problem(
             f"The server sends people to {words_of(issuer, 100)} to sign in, which is not reached "
             "over https. Tell who runs the server."
         )
     for place in server_metadata_urls(issuer, issuer):
-        answer = await send("GET", place, is_allowed=is_allowed)
+        answer = await send("GET", place, is_allowed=is_allowed, ca_bundle=ca_bundle)
         if isinstance(answer, Fault) or _is_passing(answer):
             return _not_now(place, answer)
         found = parse_server(answer.value, issuer, is_allowed) if answer.status == 200 else None
@@ -144,7 +153,10 @@ def _not_now(url: str, answer: Answer | Fault) -> Problem:
 
 
 async def register(
-    server: AuthorizationServer, metadata: Mapping[str, object], is_allowed: IsAllowed
+    server: AuthorizationServer,
+    metadata: Mapping[str, object],
+    is_allowed: IsAllowed,
+    ca_bundle: str = "",
 ) -> Client | Problem:
     """Become a client of an authorization server that takes anybody (RFC 7591).
 
@@ -160,6 +172,7 @@ async def register(
         headers={"content-type": "application/json"},
         body=body,
         is_allowed=is_allowed,
+        ca_bundle=ca_bundle,
     )
     if isinstance(answer, Fault) or _is_passing(answer):
         return _not_now(server.registration_endpoint, answer)

@@ -89,7 +89,7 @@ def begin(connector: Connector, site: Site, *, by: User) -> Departure | Problem:
     headers = {
         name.lower(): value for name, value in target.headers if name.lower() != "authorization"
     }
-    found = _run(discover(target.url, headers, is_allowed_address))
+    found = _run(discover(target.url, headers, is_allowed_address, connector.ca_bundle))
     if isinstance(found, Problem):
         return found
     client = _client_for(connector, found.server, site)
@@ -116,7 +116,7 @@ def finish(pending: PendingSignIn, said: Mapping[str, str]) -> Problem | None:
     pending: as `acts.take_pending` gave it. said: the query of the request, untrusted.
     """
     plan = Plan(**json.loads(pending.plan))
-    outcome = _tokens(plan, said)
+    outcome = _tokens(plan, said, pending.connector.ca_bundle)
     if isinstance(outcome, Tokens):
         facts = {
             "issuer": plan.issuer,
@@ -135,7 +135,7 @@ def finish(pending: PendingSignIn, said: Mapping[str, str]) -> Problem | None:
     return outcome
 
 
-def _tokens(plan: Plan, said: Mapping[str, str]) -> Tokens | Problem:
+def _tokens(plan: Plan, said: Mapping[str, str], ca_bundle: str) -> Tokens | Problem:
     host, issuer = host_of(plan.issuer), said.get("iss")
     # Before anything else in the answer is believed: it may be another server's (RFC 9207).
     if issuer != plan.issuer and (issuer is not None or plan.names_itself):
@@ -157,7 +157,14 @@ def _tokens(plan: Plan, said: Mapping[str, str]) -> Tokens | Problem:
     }
     headers, body = token_request(Client.from_json(plan.client), form)
     answer = _run(
-        send("POST", plan.token_endpoint, headers=headers, body=body, is_allowed=is_allowed_address)
+        send(
+            "POST",
+            plan.token_endpoint,
+            headers=headers,
+            body=body,
+            is_allowed=is_allowed_address,
+            ca_bundle=ca_bundle,
+        )
     )
     if not isinstance(answer, Answer):
         return Problem(f"{host} could not be reached to finish the sign-in. Sign in again.")
@@ -201,7 +208,7 @@ def _client_for(connector: Connector, server: AuthorizationServer, site: Site) -
     if server.takes_documents and site.document_url:
         return Client(site.document_url)
     if server.registration_endpoint:
-        return _run(register(server, site.metadata, is_allowed_address))
+        return _run(register(server, site.metadata, is_allowed_address, connector.ca_bundle))
     if len(server.issuer) <= MAX_ISSUER_CHARS:
         acts.ask_for_client(connector, server.issuer)
     return Problem(

@@ -55,8 +55,8 @@ _under_way: set[asyncio.Task[Held | Fault]] = set()
 class CurrentToken:
     """The Authorization header of one connection. See `sessions.values.Authorization`."""
 
-    def __init__(self, held: Held, is_allowed: IsAllowed) -> None:
-        self._held, self._is_allowed = held, is_allowed
+    def __init__(self, held: Held, is_allowed: IsAllowed, ca_bundle: str = "") -> None:
+        self._held, self._is_allowed, self._ca_bundle = held, is_allowed, ca_bundle
         self._renewal: asyncio.Task[Held | Fault] | None = None
         self._fault: Fault | None = None
         self._paused_until: datetime | None = None
@@ -98,7 +98,12 @@ class CurrentToken:
 
     async def _renew(self, is_refused: bool) -> Held | Fault:
         try:
-            outcome = await renew(self._held, is_refused=is_refused, is_allowed=self._is_allowed)
+            outcome = await renew(
+                self._held,
+                is_refused=is_refused,
+                is_allowed=self._is_allowed,
+                ca_bundle=self._ca_bundle,
+            )
         except Exception:
             logger.exception("A sign-in could not be renewed")
             outcome = Fault(FaultKind.CLOSED, "The host failed to renew the sign-in.")
@@ -110,7 +115,9 @@ class CurrentToken:
         return outcome
 
 
-async def renew(seen: Held, *, is_refused: bool, is_allowed: IsAllowed) -> Held | Fault:
+async def renew(
+    seen: Held, *, is_refused: bool, is_allowed: IsAllowed, ca_bundle: str = ""
+) -> Held | Fault:
     """Tokens that are newer than those seen: by a renewal of our own or another process's.
 
     is_refused: the server refused those seen. Without that they are renewed because they are due.
@@ -129,18 +136,23 @@ async def renew(seen: Held, *, is_refused: bool, is_allowed: IsAllowed) -> Held 
             words = REFUSED_AFTER_RENEWAL if held.refresh_token else SIGN_IN_AGAIN
             return await _refused(held, words)
         if await _in_thread(grants.claim, held, owner, now):
-            return await _renew_as(owner, held, is_allowed)
+            return await _renew_as(owner, held, is_allowed, ca_bundle)
         if asyncio.get_running_loop().time() > deadline:
             return Fault(FaultKind.TIMEOUT, "The sign-in is being renewed and takes too long.")
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _renew_as(owner: str, held: Held, is_allowed: IsAllowed) -> Held | Fault:
+async def _renew_as(owner: str, held: Held, is_allowed: IsAllowed, ca_bundle: str) -> Held | Fault:
     """Spend the refresh token. The lease is ours."""
     form = {"grant_type": "refresh_token", "refresh_token": held.refresh_token or ""}
     headers, body = token_request(held.client, {**form, "resource": held.resource})
     answer = await send(
-        "POST", held.token_endpoint, headers=headers, body=body, is_allowed=is_allowed
+        "POST",
+        held.token_endpoint,
+        headers=headers,
+        body=body,
+        is_allowed=is_allowed,
+        ca_bundle=ca_bundle,
     )
     now = timezone.now()
     said = parse_answer(answer.value, now) if isinstance(answer, Answer) else None

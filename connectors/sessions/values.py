@@ -67,8 +67,8 @@ class Target:
     headers: sent on every request; their values are secrets and never appear in a message.
     authorization: gives the Authorization header instead of `headers`, anew for each request.
     discovery: `Connected.discovery` of an earlier connection: connects without any request.
-    ca_bundle: certificates in PEM; only their authorities are trusted for this server, in place of
-    the usual ones.
+    ca_bundle: certificates in PEM of authorities that are trusted for this server besides the
+    usual ones.
     is_of_2025: open with `initialize`, as a host of that era, whatever else the server speaks.
     command, environment: a stdio server from the operator's own list. The child sees
     PATH, HOME and the like plus `environment`, nothing else of ours.

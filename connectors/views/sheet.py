@@ -45,6 +45,7 @@ class Sheet:
             "url": self.connector.url,
             "transport": self.connector.transport,
             "command": self.connector.command,
+            "ca_bundle": self.connector.ca_bundle,
             "placements": self.connector.placements,
         } | (initial or {})
         self.main = ConnectorForm(data, whose=whose, connector=connector, initial=first)
@@ -132,6 +133,7 @@ class Sheet:
         connector.name, connector.url = entered["name"], entered["url"]
         connector.transport = entered.get("transport", Transport.HTTP)
         connector.command = entered["command"]
+        connector.ca_bundle = entered["ca_bundle"]
         connector.placements = [entry for form in self.placements if (entry := form.entry())]
         connector.required = as_json(self.declared)
         return connector

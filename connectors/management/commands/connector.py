@@ -58,6 +58,9 @@ class Command(ActsCommand):
         )
         add.add_argument("--placement", action="append", default=[], metavar="JSON")
         add.add_argument("--server-json", metavar="FILE", help="As the MCP Registry has it.")
+        add.add_argument(
+            "--ca-bundle", metavar="FILE", help="PEM: authorities to trust besides the usual ones."
+        )
         add.add_argument("--stdio", metavar="NAME", default="", help="One of STDIO_SERVERS.")
         add.add_argument("--connect", action="store_true", help="Connect it at once.")
         _some(add_act(acts, "list", _list, "List the connectors."))
