@@ -66,15 +66,14 @@ def plot_of(checks: Iterable[Seen], now: datetime) -> Plot | None:
     latencies = [each for found in buckets.values() for each in found]
     if not latencies and not failures:
         return None
-    highest = max(latencies, default=0)
     known = {each: median(found) for each, found in buckets.items() if each not in failed}
     return Plot(
-        lines=tuple(_line(run, known, highest) for run in _runs(sorted(known))),
+        lines=tuple(_line(run, known) for run in _runs(sorted(known))),
         failed=tuple(_x(each) for each in sorted(failed)),
         answered=len(latencies),
         failures=failures,
         lowest_ms=min(latencies, default=0),
-        highest_ms=highest,
+        highest_ms=max(latencies, default=0),
         median_ms=round(median(latencies)) if latencies else 0,
         last_failed_at=max(failed.values(), default=None),
     )
@@ -91,7 +90,9 @@ def _runs(buckets: list[int]) -> list[list[int]]:
     return runs
 
 
-def _line(run: list[int], known: dict[int, float], highest: int) -> str:
+def _line(run: list[int], known: dict[int, float]) -> str:
+    # What is drawn fills the height: one slow check must not flatten a day.
+    highest = max(known.values())
     points = [
         f"{_x(each)},{round(HEIGHT - 2 - (HEIGHT - 4) * known[each] / (highest or 1), 1)}"
         for each in run

@@ -61,7 +61,10 @@ async def _name(record: Record, host: str, port: int) -> bool:
         advice = Finding("Look for a typing error. Names of a private network need its resolver.")
         record.failed("Name (DNS)", found, seconds, advice)
         return False
-    record.saw("Name (DNS)", f"{host} is {', '.join(found[:8])}.", seconds)
+    words = f"{host} is {', '.join(found[:8])}."
+    if found == [host]:
+        words = f"{host} is an address: there is no name to look up."
+    record.saw("Name (DNS)", words, seconds)
     return True
 
 

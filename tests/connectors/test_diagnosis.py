@@ -319,7 +319,7 @@ def test_a_credential_that_changes_is_asked_for_and_hidden(diagnosis_of, server)
 def test_the_text_names_each_step_once_and_who_can_fix_it(diagnosis_of, server):
     publish(server, entry(title=None))
     text = as_text(diagnosis_of(server))
-    assert text.startswith("Diagnosis of it\nok     Name (DNS): 127.0.0.1 is 127.0.0.1.")
+    assert text.startswith("Diagnosis of it\nok     Name (DNS): 127.0.0.1 is an address")
     assert "FAILED Resources: 1 entry on 1 page, 0 of them facets." in text
     assert f"! Left out: “drafts”: title is missing or not text. [{Fixer.AUTHOR}]" in text
     assert text.endswith("The server answers, and 1 step failed.")
