@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+from channels.db import database_sync_to_async
 from django.conf import settings
 
+from connectors.actions import doubt_connection
 from connectors.endpoint.calls import why_not_ready
 from connectors.endpoint.catalogue import Catalogue, Offer
 from connectors.endpoint.results import Json
@@ -51,5 +53,7 @@ async def read_from(offer: Offer, uri: str) -> tuple[Offer, Json] | Unread:
     reading = sessions().read_resource(offer.target, uri, settings.RESOURCE_ARGUMENTS_READ_SECONDS)
     result = await asyncio.wrap_future(background().submit(reading))
     if isinstance(result, Fault):
+        if result.is_of_connection:
+            await database_sync_to_async(doubt_connection)(offer.connector_id)
         return Unread(f"{offer.name}: {result.message}", offer=offer, fault=result)
     return offer, result

@@ -359,3 +359,15 @@ def test_a_tool_result_is_not_touched_by_the_host_tools(agent, acme, server):
     install(acme, "crm", server.url, listings={"tools": ["nb__read_resource"]})
 
     assert words_of(agent.call("crm__nb__read_resource")) == "x"
+
+
+@pytest.mark.requirement("D14")
+@pytest.mark.parametrize(("reply", "is_doubted"), [(Reply(503), True), (Reply(429), False)])
+def test_a_read_that_fails_on_its_connection_has_it_looked_at_at_once(
+    agent, acme, server, queued, reply, is_doubted
+):
+    connector = install(acme, "crm", server.url, listings={"templates": ["crm://s/{id}"]})
+    server.on("resources/read", lambda _: reply)
+    with pytest.raises(MCPError):
+        read(agent, "crm://s/1")
+    assert (("check_connector", connector.pk) in queued) is is_doubted
