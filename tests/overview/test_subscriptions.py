@@ -50,14 +50,17 @@ def _one_listener(monkeypatch):
     monkeypatch.setattr(subscriptions, "_listener", Listener())
     monkeypatch.setattr(refresh_connectors, "delay", refresh_connectors)
     yield
-    held = listener().held
-    run(lambda _: _stop(), 5)
-    wait_until(lambda: not held)
+    stop_listening()
 
 
-async def _stop():
-    for held in list(listener().held.values()):
-        held.task.cancel()
+def stop_listening():
+    async def stop():
+        tasks = [held.task for held in listener().held.values() if held.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    run(lambda _: stop(), 5)
 
 
 def notification(method, **params):
@@ -101,6 +104,7 @@ def telling(stream):
         publish(server, entry())
         server.on("subscriptions/listen", stream.reply)
         yield server
+        stop_listening()  # Before the server goes, which waits for nobody.
 
 
 def watched(workspace, server, slug="outbound"):
