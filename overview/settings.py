@@ -87,6 +87,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "axes.middleware.AxesMiddleware",
+    "overview.one_thread.one_thread_middleware",
 ]
 
 ROOT_URLCONF = "overview.urls"
