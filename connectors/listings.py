@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db.models import F, Q
 
 from connectors.models import Connector, Listing, ListingKind
@@ -68,6 +69,12 @@ def due(now: datetime, interval_seconds: float, retry_seconds: float) -> Q:
     )
     has_paused = Q(failed_at__isnull=True) | has_passed("failed_at", retry_seconds, now)
     return is_old & has_paused & is_free(now, LEASE_SECONDS)
+
+
+def due_to_list(now: datetime) -> Q:
+    """The due listings that `connectors.tasks.list_connector` takes."""
+    ours = ~Q(kind=ListingKind.RESOURCES) | for_endpoint(now)
+    return ours & due(now, settings.TEMPLATE_LISTING_SECONDS, settings.FACET_LISTING_RETRY_SECONDS)
 
 
 def claim(

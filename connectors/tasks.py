@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from connectors.checks import look_at
 from connectors.contact import check_due, claim_check, give_up_check
-from connectors.models import Check, Connector, PendingSignIn, ToolCall
+from connectors.listings import due_to_list
+from connectors.models import Check, Connector, Listing, PendingSignIn, ToolCall
 from connectors.probe import take_listings
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
@@ -48,7 +49,10 @@ def check_connector(connector_id: int) -> None:
     finally:
         _slots.release()
     if isinstance(outcome, Connected):
-        list_connector.delay(connector_id)
+        # Mostly there is none: asking is cheaper than a task that finds out.
+        due = Listing.objects.filter(due_to_list(timezone.now()), connector_id=connector_id)
+        if due.exists():
+            list_connector.delay(connector_id)
     elif connector is not None and outcome is None:
         give_up_check(connector)
 

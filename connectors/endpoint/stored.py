@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from connectors import listings
@@ -127,9 +126,7 @@ def _note_use(token: ApiToken, now: datetime) -> None:
 def _queue_listings(connectors: QuerySet[Connector], now: datetime) -> None:
     from connectors.tasks import list_connector
 
-    due = listings.due(now, settings.TEMPLATE_LISTING_SECONDS, settings.FACET_LISTING_RETRY_SECONDS)
-    ours = ~Q(kind=ListingKind.RESOURCES) | listings.for_endpoint(now)
-    ids = Listing.objects.filter(due, ours, connector__in=connectors)
+    ids = Listing.objects.filter(listings.due_to_list(now), connector__in=connectors)
     try:
         for connector_id in ids.values_list("connector_id", flat=True).distinct():
             list_connector.delay(connector_id)
