@@ -47,7 +47,7 @@ def _measure() -> None:
     page = client.get("/w/of-50/").content
     assert page.count(b"data-row ") == 60
     cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
-    medians = _served(cookie, {"overview": "/w/of-50/", "empty": "/w/of-50/empty/"})
+    medians = served(cookie, {"overview": "/w/of-50/", "empty": "/w/of-50/empty/"})
     print("| overview, 50 connectors x 5 facets, 60 rows | measured | at most |")
     print("|---|---|---|")
     print(f"| HTML | {len(page) / 1024:.1f} KB | 60 KB |")
@@ -61,7 +61,7 @@ def _measure() -> None:
     )
 
 
-def _served(cookie: str, paths: dict[str, str]) -> dict[str, float]:
+def served(cookie: str, paths: dict[str, str]) -> dict[str, float]:
     """Median milliseconds per request of each path, one after another, from a server process."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
