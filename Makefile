@@ -3,7 +3,7 @@ PORT ?= 8000
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test check lock format conformance production-like screenshots bench faults
+.PHONY: run test check lock format conformance production-like screenshots bench faults load
 
 run: .venv/runtime
 	@$(BIN)/python manage.py collectstatic --noinput --verbosity 0
@@ -54,6 +54,8 @@ lock: .venv/dev
 		pyproject.toml --extra dev -o requirements-dev.lock
 
 .venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "This needs Python 3.11 or later. If it has another name: make run PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
 
 .venv/runtime: requirements.lock | .venv/bin/python

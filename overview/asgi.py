@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 from typing import Any
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "overview.settings")
+# WhiteNoise answers with files; reading one in a thread is what Django should do with them.
+warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
 django_application = get_asgi_application()
 
 # Django has to be set up before these.

@@ -96,11 +96,39 @@ def test_without_the_demo_there_is_no_workspace_and_no_example_server(tmp_path):
         host.stop()
 
 
-def test_a_port_in_use_is_said_in_words(host, tmp_path):
+def test_without_the_demo_the_greeting_says_how_a_first_workspace_comes_about(tmp_path):
+    host = Host(tmp_path, DEMO="0")
+    try:
+        origin = host.start().rstrip("/")
+        create = host.line(r"manage\.py (workspace create .*)").split()
+        link = host.line(r"manage\.py (sign_in_link .*)").split()
+        host.manage(*create)
+        page = browser().open(host.manage(*link).split()[0], timeout=10)
+        assert page.url == f"{origin}/w/acme/"
+    finally:
+        host.stop()
+
+
+@pytest.mark.parametrize("port", [None, 99999])
+def test_a_port_that_cannot_be_had_is_said_in_words(tmp_path, port):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        other = Host(tmp_path, port=taken.getsockname()[1], DEMO="0")
+        other = Host(tmp_path, port=port or taken.getsockname()[1], DEMO="0")
         try:
-            with pytest.raises(AssertionError, match="port"):
+            with pytest.raises(AssertionError, match="cannot listen .* Another port: make run"):
                 other.start()
         finally:
             other.stop()
+
+
+def test_a_second_start_on_the_same_folder_leaves_the_first_one_and_its_demo_alone(tmp_path):
+    first = Host(tmp_path)
+    second = Host(tmp_path)
+    first.start()
+    try:
+        with pytest.raises(AssertionError, match="The site runs already"):
+            second.start()
+        assert second.process.wait(10) == 1
+        assert "Ready" in first.manage("connector", "check", "demo", "crm")
+    finally:
+        second.stop()
+        first.stop()

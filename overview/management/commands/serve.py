@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
+import socket
+import sys
 import threading
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import uvicorn
 from django.conf import settings
@@ -17,6 +21,7 @@ from overview.celery import app as celery_app
 from overview.demo import Demo
 from overview.embedded.worker import EmbeddedCelery
 from overview.tasks import host_started
+from workspaces.models import Workspace
 
 
 class Command(BaseCommand):
@@ -34,14 +39,15 @@ class Command(BaseCommand):
                 "`uvicorn overview.asgi:application`, `celery -A overview worker --pool threads` "
                 "and `celery -A overview beat` instead."
             )
+        # Both before anything is changed: a second start must leave the one that runs alone.
+        lock = _only_one(settings.VAR_DIR)
+        listening = _listen(host, port)
         call_command("migrate", interactive=False, verbosity=0)
         demo = Demo(settings.VAR_DIR) if settings.DEMO else None
         worker = EmbeddedCelery(celery_app)
         server = uvicorn.Server(
             uvicorn.Config(
                 _with_lifespan(worker, demo),
-                host=host,
-                port=port,
                 lifespan="on",
                 log_config=None,
                 access_log=False,
@@ -56,11 +62,12 @@ class Command(BaseCommand):
         threading.Thread(
             target=self._greet, args=(server, demo, host, port), name="greeting", daemon=True
         ).start()
-        # uvicorn raises Ctrl-C once more when it has shut down, and exits when it cannot listen.
+        # uvicorn raises Ctrl-C once more when it has shut down, and exits when it cannot start.
         with contextlib.suppress(KeyboardInterrupt, SystemExit):
-            server.run()
+            server.run(sockets=[listening])
+        lock.close()
         if not server.started:
-            raise CommandError(f"The site could not start on {host}:{port}. Is the port in use?")
+            raise CommandError(f"The site could not start on {host}:{port}.")
         # A task that did not end would keep the interpreter alive; its lease expires by itself.
         self.stdout.flush()
         os._exit(0)
@@ -71,16 +78,60 @@ class Command(BaseCommand):
                 return
             threading.Event().wait(0.05)
         shown = f"[{host}]" if ":" in host else host
+        origin = f"http://{shown}:{port}"
+        manage = f"{_python()} manage.py"
         path = "/"
         if demo is not None:
             for line in demo.notes:
                 self.stdout.write(line)
             path = demo.sign_in_path()
-        self.stdout.write(f"Open http://{shown}:{port}{path}")
+        self.stdout.write(f"Open {origin}{path}")
+        if demo is not None:
+            self.stdout.write(
+                f"It signs {demo.admin} in, once. Another link, for her or for {demo.member}:\n"
+                f"  {manage} sign_in_link {demo.member} --origin {origin}"
+            )
+        elif not Workspace.objects.exists():
+            self.stdout.write(
+                "There is no workspace yet. To make one, and a link that signs you in:\n"
+                f"  {manage} workspace create acme --name Acme --admin you@example.com\n"
+                f"  {manage} sign_in_link you@example.com --origin {origin}"
+            )
         self.stdout.write(
             "Ctrl-C stops it. Another port: make run PORT=8123. Without the demo: DEMO=0 make run."
         )
         self.stdout.flush()
+
+
+def _only_one(directory: Path) -> IO[str]:
+    """Hold the folder for this process; the kernel lets go of it however the process ends."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = (directory / "serve.lock").open("a")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise CommandError(
+            f"The site runs already, with what is kept in {directory}/. Stop that one first, or "
+            "set VAR_DIR to another folder."
+        ) from None
+    return lock
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) else "a port is 0 to 65535"
+        raise CommandError(
+            f"The site cannot listen on {host}:{port}: {why}. Another port: make run PORT=8123."
+        ) from None
+
+
+def _python() -> str:
+    """This Python, as somebody in the project's folder types it."""
+    shown = os.path.relpath(sys.executable)
+    return sys.executable if shown.startswith("..") else shown
 
 
 def _with_lifespan(worker: EmbeddedCelery, demo: Demo | None) -> Any:
