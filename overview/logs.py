@@ -6,6 +6,8 @@ import re
 from collections.abc import MutableMapping
 from typing import Any
 
+from django.core.exceptions import PermissionDenied
+
 # A sign-in link is a key for as long as nobody has used it, and so is what an authorization
 # server sends somebody back with.
 _LINKS = re.compile(r"(?<=/sign-in/link/)[^\s'\"?>]+|(?<=/oauth/callback/)[^\s'\">]+")
@@ -34,6 +36,16 @@ def on_one_line(
 
 def _visible(text: str) -> str:
     return _UNSHOWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def without_refused_traces(
+    logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """A structlog processor: that somebody may not do a thing is one line, and no fault to trace."""
+    match event.get("exc_info"):
+        case (_, PermissionDenied(), _):
+            del event["exc_info"]
+    return event
 
 
 def without_links(

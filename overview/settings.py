@@ -20,7 +20,7 @@ from celery.schedules import schedule
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from overview.logs import on_one_line, without_links
+from overview.logs import on_one_line, without_links, without_refused_traces
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -324,6 +324,7 @@ _shared_processors: list[structlog.typing.Processor] = [
     structlog.stdlib.add_logger_name,
     structlog.stdlib.ExtraAdder(),
     without_links,
+    without_refused_traces,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 structlog.configure(

@@ -94,6 +94,13 @@ def test_an_error_page_shows_the_number_that_its_traceback_has(
     assert "RuntimeError: broken" in failed["exception"]
 
 
+def test_that_somebody_may_not_do_a_thing_is_told_without_a_traceback(bob_client, lines):
+    assert bob_client.get("/w/acme/connectors/add/").status_code == 403
+    (refused,) = [line for line in lines.parsed() if line["logger"] == "django.request"]
+    assert refused["status_code"] == 403
+    assert "exception" not in refused
+
+
 async def _get(client):
     answer = await client.get("/w/acme/")
     # The test client leaves the connection of its thread open.
