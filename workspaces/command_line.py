@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from workspaces.models import User, Workspace
@@ -75,7 +75,7 @@ def _words_of(error: ValidationError) -> str:
     if not hasattr(error, "error_dict"):
         return " ".join(error.messages)
     return " ".join(
-        f"{name.capitalize()}: {' '.join(messages)}"
+        " ".join(messages if name == NON_FIELD_ERRORS else [f"{name.capitalize()}:", *messages])
         for name, messages in error.message_dict.items()
     )
 

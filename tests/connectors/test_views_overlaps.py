@@ -56,7 +56,7 @@ def test_a_member_reads_and_changes_nothing(bob_client, legacy):
 
 
 def test_without_overlaps_the_page_says_so(bob_client):
-    assert "No overlaps. Every URI has at most one owner." in text(bob_client.get(URL))
+    assert "No overlaps. No URI fits the templates of two connectors." in text(bob_client.get(URL))
 
 
 def test_an_admin_sees_both_sides_with_their_effect(alice_client, legacy):
@@ -104,7 +104,7 @@ def test_a_connector_of_another_workspace_is_out_of_reach(alice_client, other, l
     ("uri", "words"),
     [
         ("crm://contacts/42", "CRM serves it."),
-        ("mail://1", "No connector serves it."),
+        ("mail://1", "It fits no connector’s template."),
         ("files://a", "files:// belongs to the host."),
         ("42", "This is no URI"),
         (" crm://contacts/42 ", "CRM serves it."),

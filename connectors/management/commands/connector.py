@@ -92,7 +92,10 @@ def _add(slug: str, personal: str | None, connector: str, connect: bool, **optio
     except Refused as refused:
         raise CommandError(str(refused)) from refused
     new.slug = connector
-    for field, value in _scope(slug, personal).items():
+    scope = _scope(slug, personal)
+    if Connector.objects.filter(slug=connector, **scope).exists():
+        raise CommandError(f"“{connector}” already exists. `connector list` shows it.")
+    for field, value in scope.items():
         setattr(new, field, value)
     add_connector(new, secrets, by=None)
     return _connected(new) if connect else _report(new)
