@@ -75,7 +75,8 @@ def answer_of(uri: str, catalogue: Catalogue) -> Answer:
     claims = [Claim(pk, each.is_ready, each.templates) for pk, each in offers.items()]
     owners = [offers[claim.connector_id] for claim, _ in claimants_of(uri, claims)]
     if not owners:
-        return Answer("none", "It fits no connector’s template. A call that cites it gets not_found.")
+        words = "It fits no template of a connector. A call that cites it gets not_found."
+        return Answer("none", words)
     if len(owners) > 1:
         both, neither = ("both", "Neither") if len(owners) == 2 else ("all", "None")
         words = f"{_listed(owners)} {both} serve it: ambiguous. {neither} of them is read."

@@ -41,7 +41,7 @@ def _visible(text: str) -> str:
 def without_refused_traces(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """A structlog processor: that somebody may not do a thing is one line, and no fault to trace."""
+    """A structlog processor: that somebody may not do a thing is one line, without a traceback."""
     match event.get("exc_info"):
         case (_, PermissionDenied(), _):
             del event["exc_info"]

@@ -104,7 +104,7 @@ def test_a_connector_of_another_workspace_is_out_of_reach(alice_client, other, l
     ("uri", "words"),
     [
         ("crm://contacts/42", "CRM serves it."),
-        ("mail://1", "It fits no connector’s template."),
+        ("mail://1", "It fits no template of a connector."),
         ("files://a", "files:// belongs to the host."),
         ("42", "This is no URI"),
         (" crm://contacts/42 ", "CRM serves it."),

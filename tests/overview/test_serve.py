@@ -114,7 +114,7 @@ def test_a_port_that_cannot_be_had_is_said_in_words(tmp_path, port):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         other = Host(tmp_path, port=port or taken.getsockname()[1], DEMO="0")
         try:
-            with pytest.raises(AssertionError, match="cannot listen .* Another port: make run"):
+            with pytest.raises(AssertionError, match=r"cannot listen .* Another port: make run"):
                 other.start()
         finally:
             other.stop()
