@@ -45,7 +45,7 @@ def test_a_newcomer_connects_a_server_hides_a_row_gets_it_back_and_lets_the_serv
     press(page, "Add and connect")
     expect(page.locator(".errors")).to_be_focused()
     fill_in(page, "Outbound", server.url)
-    # With what it says of a form that was sent empty, every part of it is open.
+    page.get_by_text("Placements", exact=False).first.click()
     placement = page.get_by_role("group", name="Placement 1")
     placement.get_by_label("Slot").fill("sidebar.apps")
     placement.get_by_label("Route").fill("outbound")
