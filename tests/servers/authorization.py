@@ -16,6 +16,7 @@ import contextlib
 import json
 import secrets
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -299,10 +300,13 @@ def _mcp_server(server: AuthorizationServer) -> MCPServer:
 
 
 @contextlib.contextmanager
-def authorization_server(**switches: Any) -> Iterator[AuthorizationServer]:
+def authorization_server(
+    tls: ssl.SSLContext | None = None, **switches: Any
+) -> Iterator[AuthorizationServer]:
     """Serve until the block ends, on a loop in a thread of its own."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = AuthorizationServer(f"http://127.0.0.1:{listener.getsockname()[1]}", **switches)
+    scheme = "https" if tls else "http"
+    server = AuthorizationServer(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}", **switches)
     app = _mcp_server(server).streamable_http_app(json_response=True, stateless_http=True)
 
     async def front(scope: Scope, receive: Receive, send: Send) -> None:
@@ -311,6 +315,8 @@ def authorization_server(**switches: Any) -> Iterator[AuthorizationServer]:
     config = uvicorn.Config(
         front, log_level="error", access_log=False, lifespan="on", timeout_graceful_shutdown=1
     )
+    config.load()
+    config.ssl = tls
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -324,9 +330,13 @@ def authorization_server(**switches: Any) -> Iterator[AuthorizationServer]:
         listener.close()
 
 
-def sent_back(departure_url: str) -> str:
-    """Do what a browser does at the authorization server: the path and query it returns with."""
-    response = httpx2.get(departure_url, follow_redirects=False, trust_env=False)
+def sent_back(departure_url: str, ca_bundle: str | None = None) -> str:
+    """Do what a browser does at the authorization server: the path and query it returns with.
+
+    ca_bundle: the authority that this browser trusts.
+    """
+    trusted = ssl.create_default_context(cadata=ca_bundle)
+    response = httpx2.get(departure_url, follow_redirects=False, trust_env=False, verify=trusted)
     assert response.status_code == 302, response.text
     back = urlsplit(response.headers["location"])
     return f"{back.path}?{back.query}"
