@@ -31,7 +31,7 @@ CERTIFICATE_DAYS = 14
 
 _TLS_ADVICE = (
     "A certificate has to be in date, for this name, and from an authority that is trusted. One of "
-    "your own goes "
+    "your own is given "
 )
 
 
@@ -102,7 +102,7 @@ async def _tls(
     wrapping = stream.start_tls(ssl_context_for(ca_bundle), host, STEP_SECONDS)
     secured, seconds = await record.timed(_as_fault(wrapping), STEP_SECONDS)
     if isinstance(secured, Fault):
-        where = "under Configure, as CA bundle" if record.has_connector else "into SSL_CERT_FILE"
+        where = "under Configure, as CA bundle" if record.has_connector else "with --ca-bundle"
         record.failed("Encryption (TLS)", secured, seconds, Finding(f"{_TLS_ADVICE}{where}."))
         return False
     words, findings = _certificate(secured.get_extra_info("ssl_object"))

@@ -50,7 +50,9 @@ def diagnose(connector: Connector) -> Diagnosis:
     return run(lambda _: walk(subject, target, terms, hidden), TOTAL_SECONDS + SPARE_SECONDS)
 
 
-def diagnose_address(url: str, headers: tuple[tuple[str, str], ...]) -> Diagnosis:
+def diagnose_address(
+    url: str, headers: tuple[tuple[str, str], ...], ca_bundle: str = ""
+) -> Diagnosis:
     """Walk to a server that is no connector, in both eras.
 
     For its author, on the author's machine: every address is allowed, and no database is asked.
@@ -64,7 +66,7 @@ def diagnose_address(url: str, headers: tuple[tuple[str, str], ...]) -> Diagnosi
         has_connector=False,
         is_both_eras=True,
     )
-    target = Target(connector_id=0, generation=1, url=url, headers=headers)
+    target = Target(connector_id=0, generation=1, url=url, headers=headers, ca_bundle=ca_bundle)
     return run(lambda _: walk(origin_of(url), target, terms), TOTAL_SECONDS + SPARE_SECONDS)
 
 

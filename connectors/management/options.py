@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandParser
 
 from connectors.declared import Declared, as_entry, as_json, declared_by
 from connectors.inputs import (
@@ -58,8 +59,6 @@ def connector_from(options: dict[str, Any]) -> tuple[Connector, list[Declared]]:
         raise Refused("; ".join(reasons))
     if description and not placements:
         placements = [as_entry(each) for each in description.placements]
-    bundle = clean_bundle(_read(options["ca_bundle"]) if options["ca_bundle"] else "")
-    _refuse(problem_of_bundle(bundle))
     connector = Connector(
         name=name,
         url=url,
@@ -67,9 +66,25 @@ def connector_from(options: dict[str, Any]) -> tuple[Connector, list[Declared]]:
         command=command,
         placements=placements,
         required=as_json(declared),
-        ca_bundle=bundle,
+        ca_bundle=bundle_from(options["ca_bundle"]),
     )
     return connector, declared
+
+
+def add_ca_bundle(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--ca-bundle", metavar="FILE", help="PEM: authorities to trust besides the usual ones."
+    )
+
+
+def bundle_from(path: str | None) -> str:
+    """The certificates in a file; empty for none.
+
+    Raises: Refused.
+    """
+    bundle = clean_bundle(_read(path) if path else "")
+    _refuse(problem_of_bundle(bundle))
+    return bundle
 
 
 def secrets_from(

@@ -18,7 +18,7 @@ from connectors.checks import look_at
 from connectors.diagnosis.shell import diagnose
 from connectors.diagnosis.text import as_json, as_text
 from connectors.diagnosis.values import Verdict
-from connectors.management.options import Refused, connector_from, secrets_from
+from connectors.management.options import Refused, add_ca_bundle, connector_from, secrets_from
 from connectors.models import Connector
 from connectors.probe import take_listings
 from connectors.queries import Standing, standing_now, standings
@@ -58,9 +58,7 @@ class Command(ActsCommand):
         )
         add.add_argument("--placement", action="append", default=[], metavar="JSON")
         add.add_argument("--server-json", metavar="FILE", help="As the MCP Registry has it.")
-        add.add_argument(
-            "--ca-bundle", metavar="FILE", help="PEM: authorities to trust besides the usual ones."
-        )
+        add_ca_bundle(add)
         add.add_argument("--stdio", metavar="NAME", default="", help="One of STDIO_SERVERS.")
         add.add_argument("--connect", action="store_true", help="Connect it at once.")
         _some(add_act(acts, "list", _list, "List the connectors."))

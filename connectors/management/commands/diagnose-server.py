@@ -18,6 +18,7 @@ from connectors.inputs import (
     problem_of_header,
     problem_of_token,
 )
+from connectors.management.options import Refused, add_ca_bundle, bundle_from
 from connectors.runtime import close_runtime
 
 EXIT_STATUS: Final = {Verdict.OK: 0, Verdict.BROKEN: 1, Verdict.UNREACHABLE: 2}
@@ -41,17 +42,29 @@ class Command(BaseCommand):
             help="Where a bearer token is: - for standard input, or a variable of the environment.",
         )
         parser.add_argument("--header", action="append", default=[], metavar="'NAME: VALUE'")
+        add_ca_bundle(parser)
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(
-        self, *, url: str, bearer: str | None, header: list[str], json: bool, **_: Any
+        self,
+        *,
+        url: str,
+        bearer: str | None,
+        header: list[str],
+        ca_bundle: str | None,
+        json: bool,
+        **_: Any,
     ) -> None:
         _refuse(problem_of_address(url, lambda _: True))
         headers = tuple(_header(text) for text in header)
         if bearer is not None:
             headers += (("Authorization", f"Bearer {_token(bearer)}"),)
         try:
-            diagnosis = diagnose_address(url, headers)
+            bundle = bundle_from(ca_bundle)
+        except Refused as refused:
+            raise CommandError(str(refused), returncode=2) from refused
+        try:
+            diagnosis = diagnose_address(url, headers, bundle)
         finally:
             close_runtime()
         self.stdout.write(_as_json(diagnosis) if json else as_text(diagnosis))
