@@ -9,7 +9,7 @@ from connectors.status import Action
 from connectors.views import acts, personal, sign_in
 from connectors.views.add import add
 from connectors.views.configure import configure
-from connectors.views.diagnosis import diagnosis
+from connectors.views.diagnosis import diagnosis, personal_diagnosis
 from connectors.views.overlaps import overlaps
 from connectors.views.remove import remove
 from connectors.views.tools import tool, tools
@@ -48,6 +48,11 @@ site_patterns = [
         "account/connectors/<slug:connector>/sign-in/",
         sign_in.begin_personal,
         name="personal_sign_in",
+    ),
+    path(
+        "account/connectors/<slug:connector>/diagnosis/",
+        personal_diagnosis,
+        name="personal_diagnosis",
     ),
     path("account/connectors/<slug:connector>/remove/", personal.remove, name="personal_remove"),
     *(

@@ -6,7 +6,14 @@ from django.conf import settings
 
 from connectors.declared import from_json
 from connectors.diagnosis.record import Terms
-from connectors.diagnosis.values import Diagnosis, Finding, Fixer, Outcome, Step
+from connectors.diagnosis.values import (
+    Diagnosis,
+    Finding,
+    Fixer,
+    Outcome,
+    Step,
+    for_its_owner,
+)
 from connectors.diagnosis.walk import walk
 from connectors.errors import SecretUnreadable
 from connectors.inputs import host_of, origin_of
@@ -22,6 +29,11 @@ SPARE_SECONDS = 5
 
 def diagnose(connector: Connector) -> Diagnosis:
     """Walk the way to a connector's server, whatever its status. Nothing is stored."""
+    made = _diagnose(connector)
+    return for_its_owner(made) if connector.is_personal else made
+
+
+def _diagnose(connector: Connector) -> Diagnosis:
     subject = f"{connector.name} ({connector.command or host_of(connector.url)})"
     try:
         # What was read here is for this walk, so that the words can be kept free of it.

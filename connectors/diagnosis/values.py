@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -19,6 +19,7 @@ class Fixer(StrEnum):
     """Who can do something about a finding, in words for people."""
 
     ADMIN = "a workspace admin"
+    OWNER = "whoever owns this connector"
     OPERATOR = "whoever runs this host"
     AUTHOR = "whoever makes or runs the server"
 
@@ -85,3 +86,16 @@ class Diagnosis:
                 return f"The server answers, and {failed} step{'s' * (failed != 1)} failed."
             case Verdict.UNREACHABLE:
                 return "The way to the server ends before it could be asked anything."
+
+
+def for_its_owner(diagnosis: Diagnosis) -> Diagnosis:
+    """The same of a personal connector: what elsewhere an admin can fix, its owner can."""
+
+    def addressed(finding: Finding) -> Finding:
+        is_theirs = finding.fixer is Fixer.ADMIN
+        return replace(finding, fixer=Fixer.OWNER) if is_theirs else finding
+
+    steps = (
+        replace(step, findings=tuple(map(addressed, step.findings))) for step in diagnosis.steps
+    )
+    return replace(diagnosis, steps=tuple(steps))

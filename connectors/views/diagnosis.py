@@ -10,8 +10,9 @@ from django.views.decorators.http import require_http_methods
 from connectors.actions import audit
 from connectors.diagnosis.shell import diagnose
 from connectors.diagnosis.text import as_text
+from connectors.models import Connector
 from connectors.queries import connector_of
-from workspaces.access import require_admin
+from workspaces.access import is_signed_in, require_admin
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -21,10 +22,24 @@ def diagnosis(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     nothing; admins only, because each walk costs the server a dozen requests."""
     member = require_admin(request, slug)
     found = connector_of(member.workspace, connector)
-    context: dict[str, object] = {"connector": found}
     if request.method == "POST":
         # It sends the connector's secrets.
         audit(found, "connector diagnosed", member.user)
-        made = diagnose(found)
+    return _page(request, found)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@cache_control(private=True, no_store=True)
+def personal_diagnosis(request: HttpRequest, connector: str) -> HttpResponse:
+    """The same for a person's own connector, for that person alone."""
+    # LoginRequiredMiddleware lets nobody else through.
+    assert is_signed_in(request.user)
+    return _page(request, connector_of(request.user, connector))
+
+
+def _page(request: HttpRequest, connector: Connector) -> HttpResponse:
+    context: dict[str, object] = {"connector": connector}
+    if request.method == "POST":
+        made = diagnose(connector)
         context |= {"diagnosis": made, "text": as_text(made)}
     return render(request, "connectors/diagnosis.html", context)

@@ -9,6 +9,7 @@ import re
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import Client
 
 from connectors.models import Connector, OAuthGrant
 from connectors.protocol.identifiers import RESOURCE_ARGUMENTS
@@ -72,6 +73,30 @@ def test_only_admins_diagnose(bob_client, carol_client, acme, server):
         assert client.post(PAGE).status_code == status
     assert PAGE not in bob_client.get("/w/acme/connectors/mail/").content.decode()
     assert server.requests == []
+
+
+@pytest.mark.django_db
+def test_the_owner_of_a_personal_connector_diagnoses_it_and_nobody_else(
+    alice_client, bob_client, acme, bob, server
+):
+    server.intercept = lambda _: Reply(401)
+    added(None, "notes", [("bearer", "token")], owner=bob, url=server.url, name="Notes")
+    page = "/account/connectors/notes/diagnosis/"
+    assert page in bob_client.get("/account/connectors/").content.decode()
+    assert "It walks the whole way" in text_of(bob_client.get(page))
+    # Not even the admin of every workspace that its owner is in.
+    assert [alice_client.get(page).status_code, alice_client.post(page).status_code] == [404, 404]
+    assert alice_client.post("/w/acme/connectors/notes/diagnosis/").status_code == 404
+    assert Client().get(page)["Location"].startswith("/sign-in/")
+    assert server.requests == []
+    answer = bob_client.post(page)
+    assert "For whoever owns this connector." in text_of(answer)
+    assert "workspace admin" not in text_of(answer)
+    assert "Back to your connectors" in text_of(answer)
+    assert answer["Cache-Control"] == "private, no-store"
+    assert MARKER not in answer.content.decode()
+    assert server.seen("server/discover")[0].headers["authorization"] == f"Bearer {MARKER}"
+    assert not AuditEntry.objects.exists()
 
 
 @pytest.mark.django_db
