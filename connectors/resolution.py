@@ -23,6 +23,7 @@ from connectors.protocol.resource_arguments import (
     parse_contents,
 )
 from connectors.sessions import Fault, Sessions, Target
+from workspaces import spans
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,9 @@ class Times:
 Grant = Callable[[int], Awaitable[int]]
 """Takes that many reads out of the caller's budget; how many of them, the first ones, it covers."""
 
+Doubt = Callable[[int], None]
+"""Hears of a connector, by its id, whose connection failed under a read. Does not wait."""
+
 
 async def resolve(
     sessions: Sessions,
@@ -61,6 +65,7 @@ async def resolve(
     limits: Limits,
     times: Times,
     grant: Grant,
+    doubt: Doubt,
 ) -> dict[str, Contents | Refusal]:
     """Give each string of a plan its entry, in the plan's order.
 
@@ -77,8 +82,12 @@ async def resolve(
     slots = anyio.CapacityLimiter(MAX_PARALLEL)
 
     async def make(read: Read) -> None:
+        attributes = {"connector.id": read.owner.connector_id}
+        reading = _read(sessions, targets, read, times.read_seconds, limits=limits, doubt=doubt)
         async with slots:
-            entry = await _read(sessions, targets, read, limits, times.read_seconds)
+            with spans.span("resource argument", attributes=attributes) as around:
+                entry = await reading
+                spans.settle(around, entry.code.value, is_error=isinstance(entry, Refusal))
         settled[read.uri] = _settle(entry, read.owner)
 
     # A task group, not gather: when the caller goes away its reads are aborted (S14).
@@ -96,7 +105,13 @@ async def _granted(reads: list[Read], grant: Grant) -> int:
 
 
 async def _read(
-    sessions: Sessions, targets: Mapping[int, Target], read: Read, limits: Limits, seconds: float
+    sessions: Sessions,
+    targets: Mapping[int, Target],
+    read: Read,
+    seconds: float,
+    *,
+    limits: Limits,
+    doubt: Doubt,
 ) -> Contents | Refusal:
     target = targets.get(read.owner.connector_id)
     if target is None:
@@ -105,6 +120,8 @@ async def _read(
         result = await sessions.read_resource(target, read.uri, seconds)
         # Every way to fail is one code with one message: it says nothing about what exists.
         if isinstance(result, Fault):
+            if result.is_of_connection:
+                doubt(read.owner.connector_id)
             return Refusal(OutcomeCode.NOT_FOUND)
         return parse_contents(result, limits)
     except Exception as error:

@@ -66,7 +66,6 @@ class Trace:
     outcome: Outcome = Outcome.OK
     problem: str = ""
     events: list[Event] = field(default_factory=list)
-    is_connection_doubtful: bool = False
 
     def end(self, outcome: Outcome, problem: str = "") -> None:
         self.outcome, self.problem = outcome, problem
@@ -76,8 +75,26 @@ class Trace:
         return max(0, round((at_seconds - self.started_seconds) * 1000))
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A connection failed under a call or a read of one."""
+
+    connector_id: int
+
+
+Noted = Trace | Doubt
+
+
+def write_noted(noted: list[Noted]) -> None:
+    """Have the connectors looked at whose connection came into doubt, and store the traces."""
+    for connector_id in {each.connector_id for each in noted if isinstance(each, Doubt)}:
+        doubt_connection(connector_id)
+    if traces := [each for each in noted if isinstance(each, Trace)]:
+        write_traces(traces)
+
+
 def write_traces(traces: list[Trace]) -> None:
-    """Store traces, and have the connectors looked at whose connection came into doubt.
+    """Store traces.
 
     What was removed while a call ran leaves the trace without it; a call in a workspace that is
     gone leaves none.
@@ -87,9 +104,6 @@ def write_traces(traces: list[Trace]) -> None:
     except IntegrityError:
         _insert(_without_what_is_gone(traces))
     _count(traces)
-    for connector_id in {each.connector_id for each in traces if each.is_connection_doubtful}:
-        if connector_id is not None:
-            doubt_connection(connector_id)
 
 
 def _count(traces: list[Trace]) -> None:
@@ -179,19 +193,19 @@ def _event(call: ToolCall, position: int, event: Event) -> TraceEvent:
 
 
 class Recorder:
-    """Takes traces without delay and writes them in the background."""
+    """Takes what calls leave behind without delay, and writes it in the background."""
 
-    def __init__(self, write: Callable[[list[Trace]], None] = write_traces) -> None:
+    def __init__(self, write: Callable[[list[Noted]], None] = write_noted) -> None:
         self._write = write
-        self._waiting: queue.Queue[Trace] = queue.Queue(MAX_WAITING)
+        self._waiting: queue.Queue[Noted] = queue.Queue(MAX_WAITING)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._hurry = threading.Event()
 
-    def put(self, trace: Trace) -> None:
-        """Have a trace written soon. Never waits and never fails."""
+    def put(self, noted: Noted) -> None:
+        """Have it written soon. Never waits and never fails."""
         try:
-            self._waiting.put_nowait(trace)
+            self._waiting.put_nowait(noted)
         except queue.Full:
             logger.warning("A trace was lost: too many wait", extra={"action": "trace_lost"})
             return
@@ -224,7 +238,7 @@ class Recorder:
             for _ in batch:
                 self._waiting.task_done()
 
-    def _try(self, batch: list[Trace]) -> bool:
+    def _try(self, batch: list[Noted]) -> bool:
         try:
             self._write(batch)
         except Exception:

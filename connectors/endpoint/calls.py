@@ -33,13 +33,15 @@ from connectors.protocol.resource_arguments import (
 from connectors.resolution import Settled, Times, resolve
 from connectors.runtime import resource_limits, sessions
 from connectors.sessions import Fault, Sessions, Target
-from connectors.traces import Event, Trace, recorder
+from connectors.traces import Doubt, Event, Trace, recorder
+from workspaces import spans
 from workspaces.background import background
 
 logger = logging.getLogger(__name__)
 
-_HOST_KEYS = ("io.modelcontextprotocol/", "progressToken")
-"""Of a request's `_meta`: the era's envelope belongs to the client's connection, not to ours."""
+_HOST_KEYS = ("io.modelcontextprotocol/", "progressToken", "traceparent", "tracestate", "baggage")
+"""Of a request's `_meta`: the era's envelope belongs to the client's connection, not to ours, and
+no server hears of the client's trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,11 @@ async def call_connector(
     plan = {} if offer.is_personal else _plan(catalogue, tool, call.arguments)
     settled: dict[str, Settled] = {}
     try:
-        outcome = await _on_background(catalogue, offer, tool, call, plan, settled)
-        _end(trace, outcome)
+        with spans.span("tool call", attributes={"connector.id": offer.connector_id}) as around:
+            outcome = await _on_background(catalogue, offer, tool, call, plan, settled)
+            _end(trace, outcome)
+            ended = trace.outcome
+            spans.settle(around, str(ended), is_error=ended != Outcome.OK)
         return outcome
     except asyncio.CancelledError:
         trace.end(Outcome.CANCELLED, "The caller went away.")
@@ -114,7 +119,8 @@ def why_not_ready(offer: Offer) -> str | None:
 def _end(trace: Trace, outcome: Json | Fault) -> None:
     match outcome:
         case Fault():
-            trace.is_connection_doubtful = outcome.is_of_connection
+            if outcome.is_of_connection and trace.connector_id is not None:
+                recorder.put(Doubt(trace.connector_id))
             trace.end(Outcome.FAILED, problem_of(outcome))
         case {"isError": True}:
             trace.end(Outcome.TOOL_ERROR, "The tool reported an error.")
@@ -241,6 +247,8 @@ class _Way:
                 limits=resource_limits(),
                 times=times,
                 grant=self._grant,
+                # At once: the call itself may take a minute.
+                doubt=lambda connector_id: recorder.put(Doubt(connector_id)),
             )
         except Exception as error:
             logger.error("Resources were not read", extra={"error": type(error).__name__})

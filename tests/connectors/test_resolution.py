@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from connectors import resolution
-from connectors.models import Secret
+from connectors.models import Connector, Secret
 from connectors.protocol.resource_arguments import Limits, Owner, Read
 from connectors.runtime import claims_of, resource_limits
 from connectors.sessions import Target
@@ -556,7 +556,7 @@ def test_cancelling_aborts_every_read_under_way():
         sessions: Any = Hanging()
         work = resolution.resolve(
             sessions, plan, {1: Target(1, 1, "")}, {}, limits=Limits(),
-            times=resolution.Times(), grant=grant,
+            times=resolution.Times(), grant=grant, doubt=lambda _: None,
         )  # fmt: skip
         task = asyncio.create_task(work)
         for _ in range(5):
@@ -567,6 +567,44 @@ def test_cancelling_aborts_every_read_under_way():
     asyncio.run(cancel())
 
     assert sorted(aborted) == ["crm://1", "crm://2", "crm://3"]
+
+
+@pytest.mark.requirement("D14")
+@pytest.mark.parametrize(
+    ("down", "is_doubted"),
+    [(Reply(503), True), (Reply(401), True), (Reply(429), False), (Error(-32002, "none"), False)],
+)
+def test_a_read_that_fails_on_its_connection_has_its_owner_looked_at_before_the_call_is_over(
+    world, mail, crm, queued, down, is_doubted
+):
+    """By the rule of every other call: the check is the verdict, and one failed read is none."""
+    owner = Connector.objects.get(slug="crm")
+    check = ("check_connector", owner.pk)
+    crm.on("resources/read", lambda _: down)
+    seen = []
+
+    async def answered(_):
+        look = asyncio.to_thread(eventually, lambda: check in queued, 5 if is_doubted else 0.3)
+        seen.append(await look)
+        return text("sent")
+
+    mail.on("tools/call", answered)
+    uris = [f"crm://signals/{number}" for number in range(8)]
+    assert words_of(world.call("mail__send", {"to": uris})) == "sent"
+    assert set(codes(mail).values()) == {"not_found"}
+    assert seen == [is_doubted]
+    assert Connector.objects.get(slug="crm").connection == "ready"
+    assert ("check_connector", Connector.objects.get(slug="mail").pk) not in queued
+
+
+@pytest.mark.requirement("D14")
+def test_reads_of_an_owner_that_has_failed_already_cut_no_pause_short(world, mail, crm, queued):
+    Connector.objects.filter(slug="crm").update(connection="failed", check_due_at=None)
+    crm.intercept = lambda _: Reply(503)
+    world.call("mail__send", {"to": ["crm://signals/1"]})
+    traces()
+    assert "check_connector" not in {name for name, _ in queued}
+    assert Connector.objects.get(slug="crm").check_due_at is None
 
 
 def test_one_workspace_never_serves_another(site, world, alice, mail, crm):
