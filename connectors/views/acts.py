@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_POST
 
 from connectors.actions import (
     cancel_connector,
@@ -22,6 +21,7 @@ from connectors.queries import connector_of, standing_now
 from connectors.status import Action, allowed, needs_admin
 from workspaces.access import require_admin, workspace_for
 from workspaces.models import User
+from workspaces.views.acts import act_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +47,27 @@ _ACTS = {
 }
 
 
-@require_POST
+@act_only
 def connect(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     return _act(request, slug, connector, Action.CONNECT)
 
 
-@require_POST
+@act_only
 def reconnect(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     return _act(request, slug, connector, Action.RECONNECT)
 
 
-@require_POST
+@act_only
 def disconnect(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     return _act(request, slug, connector, Action.DISCONNECT)
 
 
-@require_POST
+@act_only
 def cancel(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     return _act(request, slug, connector, Action.CANCEL)
 
 
-@require_POST
+@act_only
 def check(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     return _act(request, slug, connector, Action.CHECK)
 

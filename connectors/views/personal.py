@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from connectors.actions import (
     add_connector,
@@ -33,6 +33,7 @@ from connectors.views.acts import act_on
 from connectors.views.sheet import Sheet
 from workspaces.access import is_signed_in
 from workspaces.models import User
+from workspaces.views.acts import act_only
 
 MAX_CONNECTORS = 20
 """Of one person: each is checked and listed as long as it is connected."""
@@ -142,7 +143,7 @@ def remove(request: HttpRequest, connector: str) -> HttpResponse:
     return render(request, "connectors/personal_remove.html", context, status=status)
 
 
-@require_POST
+@act_only
 def act(request: HttpRequest, connector: str, action: Action) -> HttpResponse:
     user = _person(request)
     act_on(request, connector_of(user, connector), action, by=user)

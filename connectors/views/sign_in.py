@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import cache_control, never_cache
-from django.views.decorators.http import require_GET, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_safe
 
 from connectors.models import Connector
 from connectors.oauth import flow
@@ -19,16 +19,17 @@ from connectors.queries import connector_of, standing_now
 from connectors.status import Action, allowed
 from workspaces.access import is_signed_in, require_admin
 from workspaces.models import User
+from workspaces.views.acts import act_only
 
 
-@require_POST
+@act_only
 @never_cache
 def begin(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     member = require_admin(request, slug)
     return _begin(request, connector_of(member.workspace, connector), member.user)
 
 
-@require_POST
+@act_only
 @never_cache
 def begin_personal(request: HttpRequest, connector: str) -> HttpResponse:
     # LoginRequiredMiddleware lets nobody else through.

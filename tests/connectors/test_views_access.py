@@ -6,9 +6,11 @@ import re
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from connectors.models import Connector
 from connectors.urls import urlpatterns
+from tests.browser.house import site_names
 from tests.connectors.records import MARKER, added, sheet
 
 READS = ["", "add/", "mail/"]
@@ -125,3 +127,22 @@ def test_the_admin_site_shows_connectors_without_secrets_and_changes_none(alice,
     assert MARKER not in page.content.decode()
     assert alice_client.get("/admin/connectors/connector/add/").status_code == 403
     assert alice_client.post(f"/admin/connectors/connector/{mail.pk}/delete/").status_code == 403
+
+
+def test_who_signs_in_after_a_form_was_sent_too_late_lands_on_a_page(acme, alice, alice_client):
+    added(None, owner=alice)
+    known = {"slug": "acme", "connector": "mail"}
+    landed = {}
+    for name, parameters in site_names().items():
+        if not known.keys() >= set(parameters):
+            continue
+        path = reverse(name, kwargs={each: known[each] for each in parameters})
+        to_sign_in = Client().post(path)
+        if to_sign_in.status_code == 302:
+            there = alice_client.get(to_sign_in["Location"])["Location"]
+            landed[name] = there
+            assert (name, alice_client.get(there).status_code) != (name, 405)
+    assert landed["connectors:check"] == "/w/acme/connectors/mail/"
+    assert landed["connectors:personal_check"] == "/account/connectors/mail/"
+    assert landed["connectors:add"] == "/w/acme/connectors/add/"
+    assert landed["connectors:tools"] == "/w/acme/tools/"

@@ -11,12 +11,13 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_http_methods
 
 from workspaces.access import is_signed_in
 from workspaces.actions import pages_look_again, record_link_use
 from workspaces.forms import SignInForm
 from workspaces.sign_in_links import claim_link
+from workspaces.views.acts import act_only, page_of
 
 PASSWORD_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
@@ -38,10 +39,10 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _own_path(request: HttpRequest) -> str:
-    """Where to go after signing in: a path of ours that was asked for, else the start page."""
+    """Where to go after signing in: a page of ours that was asked for, else the start page."""
     onward = request.POST.get("next") or request.GET.get("next") or "/"
     is_path = onward.startswith("/") and url_has_allowed_host_and_scheme(onward, None)
-    return onward if is_path else "/"
+    return page_of(onward) if is_path else "/"
 
 
 @login_not_required
@@ -60,7 +61,7 @@ def sign_in_link(request: HttpRequest, uid: str, token: str) -> HttpResponse:
 
 
 @login_not_required
-@require_POST
+@act_only
 def sign_out(request: HttpRequest) -> HttpResponse:
     user = request.user
     logout(request)
