@@ -56,7 +56,7 @@ def on(embedded, url):
 
 
 def move(host, embedded, *words):
-    return host.manage("move_to_postgres", f"{embedded.environment['VAR_DIR']}/db.sqlite3", *words)
+    return host.manage("move-to-postgres", f"{embedded.environment['VAR_DIR']}/db.sqlite3", *words)
 
 
 def counts(url):

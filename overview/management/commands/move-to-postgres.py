@@ -5,7 +5,7 @@ SECRET_KEY and SECRETS_KEYS out of the embedded default's folder, so that everyb
 and the secrets can be read:
 
     DATABASE_URL=postgresql://… SECRET_KEY_FILE=var/secret_key SECRETS_KEYS_FILE=var/secrets_keys \\
-        manage.py move_to_postgres var/db.sqlite3
+        manage.py move-to-postgres var/db.sqlite3
 """
 
 from __future__ import annotations
