@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models import Max, Q
 
 from connectors.declared import Declared, from_json, to_fill_in
+from connectors.endpoint.results import problem_of as call_problem_of
 from connectors.models import (
     Check,
     Connector,
@@ -25,10 +26,12 @@ from connectors.protocol.resource_arguments import parse_declaration
 from connectors.protocol.text import shorten
 from connectors.protocol.uri_templates import BadTemplate, parse
 from connectors.queries import Standing, required_of
-from connectors.status import Action, Status
+from connectors.sessions import Fault, FaultKind
+from connectors.status import Action, Status, allowed
 
 CHECKS_IN_MEDIAN = 20
 CALLS_SHOWN = 10
+UNAUTHORIZED = call_problem_of(Fault(FaultKind.UNAUTHORIZED, "")).rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Problem:
     action: Action
     button: str
     detail: str = ""
+    is_about_settings: bool = False
+    """Whether the advice names settings, so that the way to them belongs beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,7 @@ def problem_of(standing: Standing) -> Problem | None:
                 Action.RECONNECT,
                 "Try again",
                 connector.failure_detail,
+                is_about_settings=True,
             )
 
 
@@ -144,8 +150,20 @@ def _at_rest(connector: Connector) -> Problem:
     return Problem(happened, since, advice, Action.CONNECT, "Connect")
 
 
-def may_sign_in(connector: Connector) -> bool:
-    """Whether signing in can be the way to a server: no token was entered for it by hand."""
+def may_sign_in(standing: Standing) -> bool:
+    """Whether to offer a sign-in: the server wants one or had one, and no token is typed in."""
+    connector = standing.connector
+    if not allowed(standing.status, Action.SIGN_IN) or not _takes_sign_in(connector):
+        return False
+    return (
+        standing.status in (Status.RECONNECTION_NEEDED, Status.CONNECTING)
+        or OAuthGrant.objects.filter(connector=connector).exists()
+        # Some let everybody in and want to know only who calls their tools.
+        or any(each.problem.startswith(UNAUTHORIZED) for each in recent_calls(connector))
+    )
+
+
+def _takes_sign_in(connector: Connector) -> bool:
     typed = Q(kind=SecretKind.BEARER) | Q(kind=SecretKind.HEADER, name__iexact="authorization")
     is_http = connector.transport == Transport.HTTP
     return is_http and not connector.secrets.filter(typed).exists()
@@ -158,24 +176,26 @@ def grant_of(connector: Connector) -> OAuthGrant | None:
 
 
 def _reconnection_needed(connector: Connector) -> Problem:
-    if may_sign_in(connector):
-        return Problem(
-            connector.failure or "The server wants a sign-in.",
-            connector.credential_refused_at or connector.connection_since,
+    if _takes_sign_in(connector):
+        advice = (
             "Sign in on the server's own page and you come back here. If it takes a token instead, "
-            "set one under Configure.",
-            Action.SIGN_IN,
-            "Sign in",
-            connector.failure_detail,
+            "set one under Configure."
         )
+        action, button = Action.SIGN_IN, "Sign in"
+    else:
+        advice = (
+            "It is not tried again by itself. Set a new token or header under Configure, or "
+            "reconnect if the server was wrong."
+        )
+        action, button = Action.RECONNECT, "Reconnect"
     return Problem(
         connector.failure or "The server wants a sign-in.",
         connector.credential_refused_at or connector.connection_since,
-        "It is not tried again by itself. Set a new token or header under Configure, or reconnect "
-        "if the server was wrong.",
-        Action.RECONNECT,
-        "Reconnect",
+        advice,
+        action,
+        button,
         connector.failure_detail,
+        is_about_settings=True,
     )
 
 

@@ -169,7 +169,7 @@ def _facts(connector: Connector, listings: dict[str, Listing], now: datetime) ->
 
 def _acts(member: Member, standing: Standing) -> dict[str, Any]:
     can = {action.value: allowed(standing.status, action) for action in Action}
-    can["sign_in"] = can["sign_in"] and inspection.may_sign_in(standing.connector)
+    can["sign_in"] = inspection.may_sign_in(standing)
     return {
         "problem": inspection.problem_of(standing),
         "admins": admins_of(member.workspace),

@@ -56,7 +56,7 @@ class Line:
     @property
     def can(self) -> dict[str, bool]:
         can = {action.value: allowed(self.standing.status, action) for action in Action}
-        can["sign_in"] = can["sign_in"] and may_sign_in(self.connector)
+        can["sign_in"] = may_sign_in(self.standing)
         return can
 
 

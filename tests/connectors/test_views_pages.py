@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from connectors.models import Check, Connector, ListingKind, ToolCall
 from connectors.protocol.identifiers import RESOURCE_ARGUMENTS
-from connectors.sessions import Fault, FaultKind
 from overview.models import StoredFacet, digest_of
 from tests.connectors.records import REFUSED, UNREACHABLE, added, asked, contacted, failed, ready
 
@@ -160,52 +159,6 @@ def test_hostile_names_and_titles_are_text(acme, alice_client):
         html = alice_client.get(f"/w/acme/connectors/{path}").content.decode()
         assert "<img" not in html
         assert "{{ 7 }}" in html
-
-
-@pytest.mark.requirement("F-140", "F-141", "F-142", "F-143", "F-144")
-@pytest.mark.parametrize(
-    ("made", "said", "button"),
-    [
-        (added, "Nobody has connected it.", "Connect"),
-        (lambda ws: asked(added(ws)), "being reached for the first time", "Cancel"),
-        (
-            lambda ws: asked(added(ws, url="https://{tenant}.example.com/")),
-            "Settings without a value: tenant.",
-            "Configure",
-        ),
-        (lambda ws: failed(ws, "mail"), "Nothing listens there.", "Try again"),
-        (lambda ws: failed(ws, "mail", REFUSED), "The server refused the credential.", "Sign in"),
-        (
-            lambda ws: failed(ws, "mail", REFUSED, secrets=[("bearer", "token")]),
-            "The server refused the credential.",
-            "Reconnect",
-        ),
-    ],
-)
-def test_a_problem_says_what_happened_and_what_to_do(
-    acme, alice_client, bob_client, made, said, button
-):
-    made(acme)
-    page = alice_client.get("/w/acme/connectors/mail/").content.decode()
-    problem = re.search(r'<section class="problem".*?</section>', page, re.S)[0]
-    assert said in problem
-    assert re.search(rf">{button}</(button|a)>", problem)
-    members = bob_client.get("/w/acme/connectors/mail/").content.decode()
-    theirs = re.search(r'<section class="problem".*?</section>', members, re.S)[0]
-    assert said in theirs
-    assert "Admins: <bdi>Alice</bdi>" in theirs
-    assert "<button" not in theirs.partition("<details")[0]
-
-
-def test_a_ready_connector_has_no_problem(acme, alice_client):
-    ready(acme)
-    assert alice_client.get("/w/acme/connectors/mail/").context["problem"] is None
-
-
-def test_the_technical_error_waits_behind_a_disclosure(acme, alice_client):
-    failed(acme, "mail", outcome=Fault(FaultKind.HTTP, "It answered 502.", http_status=502))
-    html = alice_client.get("/w/acme/connectors/mail/").content.decode()
-    assert "http, HTTP 502: It answered 502." in html.partition("<details")[2]
 
 
 @pytest.mark.parametrize(
