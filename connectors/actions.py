@@ -23,6 +23,7 @@ from connectors.models import (
     SecretKind,
 )
 from connectors.queries import RESERVED_SLUGS
+from connectors.runtime import end_unwanted
 from connectors.status import Connection
 from workspaces.actions import record_act
 from workspaces.models import User
@@ -85,6 +86,7 @@ def disconnect_connector(connector: Connector, *, by: User | None) -> None:
         return  # Already at rest: another request got there first.
     audit(connector, "connector disconnected", by)
     panel_of(connector)
+    _hang_up()
 
 
 @transaction.atomic
@@ -116,6 +118,7 @@ def cancel_connector(connector: Connector, *, by: User | None) -> None:
     if changed:
         audit(connector, "connection cancelled", by)
         panel_of(connector)
+        _hang_up()
 
 
 @transaction.atomic
@@ -156,6 +159,7 @@ def configure_connector(
             changes |= {"connection": Connection.IDLE, "check_due_at": None}
         Connector.objects.filter(pk=connector.pk).update(**changes)
         check_soon(connector.pk)
+        _hang_up()
     what = ["another address"] if is_another else []
     what += ["another CA bundle"] if has_other_bundle else []
     what += [f"{each} set" for each in secrets] + [f"{each} cleared" for each in cleared]
@@ -173,6 +177,12 @@ def remove_connector(connector: Connector, *, by: User | None) -> None:
     connector.delete()
     audit(connector, "connector removed", by)
     panel_of(connector)
+    _hang_up()
+
+
+def _hang_up() -> None:
+    """This process ends its connections at once, every other one within seconds."""
+    transaction.on_commit(end_unwanted, robust=True)
 
 
 def _moves(secret: Secret, url: str) -> bool:

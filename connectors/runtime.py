@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import ipaddress
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import connection
 
+from connectors.models import Connector
 from connectors.protocol.identifiers import FACETS, RESOURCE_ARGUMENTS
 from connectors.protocol.resource_arguments import Limits as ResourceLimits
 from connectors.protocol.resource_arguments import capability
@@ -17,19 +22,60 @@ from connectors.sessions import Limits, Sessions, Target
 from connectors.sessions.networks import is_public
 from workspaces.background import background
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+
+UNWANTED_SECONDS = 10
+"""How long another process's disconnecting takes at most to reach this one's connections."""
 
 _lock = threading.Lock()
 _sessions: Sessions | None = None
+_comparing: concurrent.futures.Future[None] | None = None
 
 
 def sessions() -> Sessions:
     """The pool of this process, made when first used. It lives on the background loop."""
-    global _sessions
+    global _sessions, _comparing
     with _lock:
         if _sessions is None:
             _sessions = Sessions(limits(), claims=claims_of, is_allowed=is_allowed_address)
+            _comparing = background().submit(_compare())
         return _sessions
+
+
+async def _compare() -> None:
+    while True:
+        await asyncio.sleep(UNWANTED_SECONDS)
+        try:
+            await database_sync_to_async(end_unwanted, thread_sensitive=False)()
+        except Exception:
+            # Without the database nobody can have changed anything.
+            logger.exception("Connections could not be compared with what is wanted")
+
+
+def end_unwanted() -> None:
+    """Have this process's connections closed that nobody wants any more, and wait for none.
+
+    Those of a connector that is at rest or gone end at once, with what is under way on them;
+    those of an earlier generation when nobody uses them.
+    """
+    with _lock:
+        held = _sessions
+    keys = held.keys if held is not None else []
+    if held is None or not keys:
+        return
+    asked = Connector.objects.filter(pk__in={pk for pk, _ in keys}, asked_at__isnull=False)
+    wanted = dict(asked.values_list("pk", "generation"))
+    background().submit(_end(held, {pk: wanted.get(pk) for pk, _ in keys}))
+
+
+async def _end(held: Sessions, wanted: dict[int, int | None]) -> None:
+    for connector_id, generation in wanted.items():
+        if generation is not None:
+            held.retire(connector_id, generation)
+    unwanted = [held.drop(pk) for pk, generation in wanted.items() if generation is None]
+    await asyncio.gather(*unwanted)
 
 
 def limits() -> Limits:
@@ -56,9 +102,12 @@ def run(work: Callable[[Sessions], Coroutine[Any, Any, T]], timeout_seconds: flo
 
 def close_runtime() -> None:
     """Close every session of this process; called once, when it stops."""
-    global _sessions
+    global _sessions, _comparing
     with _lock:
         closing, _sessions = _sessions, None
+        comparing, _comparing = _comparing, None
+    if comparing is not None:
+        comparing.cancel()
     if closing is not None:
         background().run(closing.close(), 3)
 

@@ -139,6 +139,20 @@ class Sessions:
 
         return await self._call(target, work, None, is_repeatable=False)
 
+    @property
+    def keys(self) -> list[Key]:
+        """The connector and generation of each connection there is. From any thread."""
+        return [connection.target.key for connection in list(self._alive)]
+
+    def retire(self, connector_id: int, before: int) -> None:
+        """Close a connector's connections of generations before this one, each as soon as nobody
+        uses it."""
+        for connection in list(self._alive):
+            target = connection.target
+            if target.connector_id == connector_id and target.generation < before:
+                self._losses.pop(target.key, None)
+                connection.retire()
+
     async def drop(self, connector_id: int) -> None:
         """Close a connector's connections; what is under way on them fails."""
         for key in [key for key in self._losses if key[0] == connector_id]:
@@ -204,10 +218,7 @@ class Sessions:
         self._current[target.key] = connection
         self._alive.add(connection)
         connection.owner.add_done_callback(lambda _: self._alive.discard(connection))
-        for other in list(self._alive):
-            if other.target.connector_id == target.connector_id and other.target.key < target.key:
-                self._losses.pop(other.target.key, None)
-                other.retire()
+        self.retire(target.connector_id, target.generation)
         return connection
 
     def _forget(self, connection: Connection) -> None:

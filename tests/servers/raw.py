@@ -108,6 +108,11 @@ class RawServer:
         scheme = "https" if self.tls else "http"
         return f"{scheme}://127.0.0.1:{self.port}/mcp"
 
+    @property
+    def open_connections(self) -> int:
+        """Sockets that are open now."""
+        return sum(not each.done() for each in self._serving)
+
     def on(self, method: str, handler: Handler | dict[str, Any]) -> None:
         """Answer a method with what the handler gives, or with always the same result."""
         self._handlers[method] = handler if callable(handler) else lambda _: handler
