@@ -51,6 +51,8 @@ lock: .venv/dev
 	$(BIN)/uv pip compile --universal --generate-hashes --quiet --custom-compile-command "make lock" \
 		pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --universal --generate-hashes --quiet --custom-compile-command "make lock" \
+		pyproject.toml --extra otel -o requirements-otel.lock
+	$(BIN)/uv pip compile --universal --generate-hashes --quiet --custom-compile-command "make lock" \
 		pyproject.toml --extra dev -o requirements-dev.lock
 
 .venv/bin/python:

@@ -5,6 +5,8 @@ class OverviewConfig(AppConfig):
     name = "overview"
 
     def ready(self) -> None:
-        from overview.operators import log_context
+        from overview.operators import log_context, tracing
 
         log_context.connect()
+        tracing.connect()
+        tracing.start()

@@ -25,6 +25,7 @@ from connectors.runtime import close_runtime  # noqa: E402
 from overview.bodies import bounded  # noqa: E402
 from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
 from overview.operators.probes import Probes  # noqa: E402
+from overview.operators.tracing import endpoint_spans, flush  # noqa: E402
 from workspaces import tallies  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
 
@@ -51,7 +52,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     elif probes.serves(scope):
         await probes(scope, receive, send)
     elif endpoint.serves(scope):
-        await endpoint(scope, receive, send)
+        await endpoint_spans(endpoint, scope, receive, send)
     else:
         await _site(scope, receive, send)
 
@@ -68,6 +69,7 @@ async def _lifespan(receive: Any, send: Any) -> None:
     await asyncio.to_thread(tallies.flush, {"open_sockets": 0})
     deliver_on(None)
     await asyncio.to_thread(close_runtime)
+    await asyncio.to_thread(flush)
     await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 
+from workspaces.spans import trace_id
+
 # A sign-in link is a key for as long as nobody has used it, and so is what an authorization
 # server sends somebody back with.
 _LINKS = re.compile(r"(?<=/sign-in/link/)[^\s'\"?>]+|(?<=/oauth/callback/)[^\s'\">]+")
@@ -36,6 +38,15 @@ def on_one_line(
 
 def _visible(text: str) -> str:
     return _UNSHOWABLE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def with_trace_id(
+    logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """A structlog processor: the trace that a line belongs to, where traces are recorded."""
+    if (found := trace_id()) is not None:
+        event["trace_id"] = found
+    return event
 
 
 def without_refused_traces(

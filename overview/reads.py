@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from connectors.protocol.facets import Facet, InvalidRead, parse_listing, parse_read
 from connectors.sessions import Fault, Listed, Sessions, Target
+from workspaces import spans
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,17 @@ class CountTaken:
 
 
 Taken = ListingTaken | CountTaken
+
+
+def word_for(outcome: object, good: str) -> str:
+    """What came of a read, for those who count or trace: an enumeration of ours."""
+    match outcome:
+        case Fault():
+            return outcome.kind.value
+        case InvalidRead():
+            return "invalid"
+        case _:
+            return good
 
 
 class Reads:
@@ -102,8 +114,11 @@ class Reads:
 
     async def _read(self, target: Target, facet: Facet) -> None:
         started = time.monotonic()
-        result = await self._sessions.read_resource(target, facet.uri, self._timeout_seconds)
-        outcome = result if isinstance(result, Fault) else parse_read(result)
+        with spans.span("facet read", attributes={"connector.id": target.connector_id}) as around:
+            result = await self._sessions.read_resource(target, facet.uri, self._timeout_seconds)
+            outcome = result if isinstance(result, Fault) else parse_read(result)
+            word = word_for(outcome, "counted")
+            spans.settle(around, word, is_error=word != "counted")
         seconds = time.monotonic() - started
         self._add(CountTaken(target.connector_id, facet.name, outcome, seconds))
 

@@ -14,13 +14,12 @@ from django.utils import timezone
 from connectors.actions import check_soon, doubt_connection
 from connectors.errors import SecretUnreadable
 from connectors.models import Connector, Listing, ListingKind
-from connectors.protocol.facets import InvalidRead
 from connectors.queries import targets_of
 from connectors.runtime import run
 from connectors.sessions import Fault, Sessions, Target
 from overview import counts
 from overview.models import StoredFacet
-from overview.reads import Asked, CountTaken, Reads, Taken
+from overview.reads import Asked, CountTaken, Reads, Taken, word_for
 from workspaces import tallies
 
 logger = logging.getLogger(__name__)
@@ -70,20 +69,10 @@ async def _stop(reads: Reads) -> None:
 def _tally(taken: list[Taken]) -> None:
     for each in taken:
         if isinstance(each, CountTaken):
-            tallies.count("facet_reads", _word_for(each.outcome, "counted"))
+            tallies.count("facet_reads", word_for(each.outcome, "counted"))
             tallies.observe("facet_read_seconds", each.seconds)
         else:
-            tallies.count("facet_listings", _word_for(each.listed, "listed"))
-
-
-def _word_for(outcome: object, good: str) -> str:
-    match outcome:
-        case Fault():
-            return outcome.kind.value
-        case InvalidRead():
-            return "invalid"
-        case _:
-            return good
+            tallies.count("facet_listings", word_for(each.listed, "listed"))
 
 
 def _is_lost(taken: Taken) -> bool:

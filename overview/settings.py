@@ -20,7 +20,7 @@ from celery.schedules import schedule
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 
-from overview.logs import on_one_line, without_links, without_refused_traces
+from overview.logs import on_one_line, with_trace_id, without_links, without_refused_traces
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -74,6 +74,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "overview.operators.tracing.web_spans",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.middleware.gzip.GZipMiddleware",
@@ -230,6 +231,11 @@ CONNECTOR_ALLOWED_NETWORKS = [
 SITE_URL: str = env.str("SITE_URL", default="")
 # Where an operator registered this site: {issuer: {"client_id": "…", "client_secret": "…"}}.
 OAUTH_CLIENTS: dict[str, dict[str, str]] = env.json("OAUTH_CLIENTS", default={})
+# Through which they are reached: "http://[user:password@]proxy:3128". HTTPS_PROXY and the like are
+# not obeyed, because no proxy may choose the address.
+CONNECTOR_PROXY = env.str("CONNECTOR_PROXY", default="")
+# Whether servers are told in which trace a request to them belongs.
+CONNECTOR_TRACE_CONTEXT = env.bool("CONNECTOR_TRACE_CONTEXT", default=False)
 # Commands that an admin may pick for a stdio connector, by name: {"files": ["mcp-files", "/srv"]}.
 STDIO_SERVERS: dict[str, list[str]] = env.json("STDIO_SERVERS", default={})
 
@@ -292,6 +298,8 @@ TRUST_PROXY_HEADERS = env.bool("TRUST_PROXY_HEADERS", default=False)
 if TRUST_PROXY_HEADERS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     USE_X_FORWARDED_HOST = True
+# Only behind a proxy that sets or removes `traceparent` itself.
+TRUST_TRACE_CONTEXT = env.bool("TRUST_TRACE_CONTEXT", default=False)
 # Chromium sends "localhost" cookies to every port of the machine: two products must not share one.
 # With the prefix a browser takes them from this very host alone, over https: no neighbour below the
 # same domain can plant one. Source: RFC 6265bis, "The __Host- Prefix".
@@ -325,6 +333,7 @@ _shared_processors: list[structlog.typing.Processor] = [
     structlog.stdlib.ExtraAdder(),
     without_links,
     without_refused_traces,
+    with_trace_id,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 ]
 structlog.configure(
@@ -360,6 +369,9 @@ LOGGING = {
     "loggers": {
         # The HTTP client logs addresses with their query at INFO; those may hold secrets.
         name: {"level": "WARNING"}
-        for name in ("httpx2", "httpcore2", "mcp", "celery", "kombu", "asyncio", "uvicorn.access")
+        for name in (
+            *("httpx2", "httpcore2", "urllib3", "mcp"),
+            *("celery", "kombu", "asyncio", "uvicorn.access"),
+        )
     },
 }

@@ -31,6 +31,7 @@ from connectors.endpoint.results import (
     tool_result,
 )
 from connectors.sessions import Fault
+from workspaces import spans
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,9 @@ def build_server() -> Server[Any]:
     # A schema look-up that knows nothing spares each call a listing: schemas are offered without
     # the keyword that it is for.
     server: Server[Any] = Server(NAME, version=VERSION, get_tool_input_schema=lambda name: None)
+    # The SDK's own spans take a stranger's trace context for the parent of ours, and repeat names
+    # and messages of errors: docs/decisions/tracing.md.
+    server.middleware.clear()
     paged = types.PaginatedRequestParams
     server.add_request_handler("tools/list", paged, _guarded(_list_tools))
     server.add_request_handler("tools/call", types.CallToolRequestParams, _guarded(_call_tool))
@@ -70,6 +74,8 @@ def _guarded(handler: Handler[Params]) -> Handler[Params]:
     """In the 2025 era the SDK sends a client whatever an exception says: ours say nothing."""
 
     async def guarded(ctx: Context, params: Params) -> Json:
+        # One of those that have a handler, so no text of the client's.
+        spans.current().set_attribute("mcp.method.name", ctx.method)
         try:
             return await handler(ctx, params)
         except MCPError:

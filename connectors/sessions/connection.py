@@ -22,9 +22,11 @@ from connectors.sessions.guard import IsAllowed
 from connectors.sessions.handshake import negotiate
 from connectors.sessions.http_wire import HttpWire
 from connectors.sessions.jsonrpc import Answer
+from connectors.sessions.outward import outward
 from connectors.sessions.stdio_wire import StdioWire
 from connectors.sessions.values import Connected, Fault, FaultKind, Limits, Target
 from connectors.sessions.wire import OnNotification, Wire
+from workspaces import spans
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +69,11 @@ class Opened:
             raise fault(FaultKind.PROTOCOL, "The request holds what HTTP cannot carry.") from None
         if client_capabilities is not None and self.is_modern:
             message["params"]["_meta"][CLIENT_CAPABILITIES_META_KEY] = client_capabilities
+        if outward().tells_trace and (context := spans.carried()):
+            # Source: SEP-414. As headers too, for what stands in front of the server.
+            params = message["params"]
+            message["params"] = {**params, "_meta": {**params.get("_meta", {}), **context}}
+            options["headers"] = {**options.get("headers", {}), **context}
         if on_progress is not None:
             options["on_progress"] = on_progress
         return await self.wire.request(method, message["params"], options, on_notification)

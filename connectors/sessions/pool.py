@@ -22,6 +22,7 @@ from connectors.sessions.connection import Connection, Opened
 from connectors.sessions.faults import WireFault
 from connectors.sessions.guard import IsAllowed
 from connectors.sessions.values import Connected, Fault, FaultKind, Limits, Listed, Target
+from workspaces import spans
 
 T = TypeVar("T")
 Key = tuple[int, int]
@@ -58,14 +59,14 @@ class Sessions:
         async def work(opened: Opened) -> Connected:
             return opened.connected
 
-        return await self._call(target, work, timeout)
+        return await self._call(target, "connect", work, timeout)
 
     async def ping(self, target: Target, timeout: float) -> Connected | Fault:
         """Ask for a sign of life, connecting first where needed.
 
         A server of the modern era says anew what it is, so its capabilities are the current ones.
         """
-        return await self._call(target, calls.ping, timeout)
+        return await self._call(target, "ping", calls.ping, timeout)
 
     async def read_resource(
         self, target: Target, uri: str, timeout: float
@@ -75,7 +76,7 @@ class Sessions:
         async def work(opened: Opened) -> dict[str, Any]:
             return calls.whole(await opened.ask("resources/read", {"uri": uri}))
 
-        return await self._call(target, work, timeout)
+        return await self._call(target, "resources/read", work, timeout)
 
     async def list_entries(self, target: Target, method: str, timeout: float) -> Listed | Fault:
         """All pages of `resources/list`, `resources/templates/list` or `tools/list`.
@@ -86,7 +87,7 @@ class Sessions:
         async def work(opened: Opened) -> Listed:
             return await calls.list_entries(opened, method, self._limits)
 
-        return await self._call(target, work, timeout)
+        return await self._call(target, method, work, timeout)
 
     async def call_tool(
         self,
@@ -118,7 +119,7 @@ class Sessions:
                 limits=self._limits,
             )
 
-        return await self._call(target, work, timeout, is_repeatable=is_repeatable)
+        return await self._call(target, "tools/call", work, timeout, is_repeatable=is_repeatable)
 
     async def listen(
         self,
@@ -137,7 +138,7 @@ class Sessions:
         async def work(opened: Opened) -> None:
             await calls.listen(opened, uris, on_change, on_open)
 
-        return await self._call(target, work, None, is_repeatable=False)
+        return await self._repaired(target, work, None, is_repeatable=False)
 
     @property
     def keys(self) -> list[Key]:
@@ -172,8 +173,32 @@ class Sessions:
             await asyncio.wait([connection.owner for connection in connections])
 
     async def _call(
-        self, target: Target, work: Work[T], timeout: float | None, *, is_repeatable: bool = True
+        self,
+        target: Target,
+        method: str,
+        work: Work[T],
+        timeout: float,
+        *,
+        is_repeatable: bool = True,
     ) -> T | Fault:
+        attributes: dict[str, str | int] = {
+            "mcp.method.name": method,
+            "connector.id": target.connector_id,
+        }
+        with spans.span(method, spans.SpanKind.CLIENT, attributes) as around:
+            outcome = await self._repaired(target, work, timeout, is_repeatable=is_repeatable)
+            if not isinstance(outcome, Fault):
+                spans.settle(around, "ok")
+                return outcome
+            spans.settle(around, outcome.kind, is_error=True)
+            if outcome.http_status is not None:
+                around.set_attribute("http.response.status_code", outcome.http_status)
+            return outcome
+
+    async def _repaired(
+        self, target: Target, work: Work[T], timeout: float | None, *, is_repeatable: bool
+    ) -> T | Fault:
+        """What came of it, on a second connection where the first was lost."""
         if self._is_closed:
             return Fault(FaultKind.CLOSED, "This process is stopping.")
         try:

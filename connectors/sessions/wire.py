@@ -3,8 +3,7 @@
 A `Wire` is a `Dispatcher` of the SDK: the SDK negotiates the era and stamps every request, the
 wire carries them. The SDK's own transports end the whole client when one request fails below
 HTTP, lose the HTTP status, buffer without bound and reject a page for one bad entry
-(docs/decisions/own-wire.md). A wire opens no trace span either, so no trace context leaves
-with a request unless a caller put it there.
+(docs/decisions/own-wire.md), and put the current trace context into each request; a wire does not.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from overview.embedded.worker import EmbeddedCelery
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, site_on_a_port, token_for, tool
 from tests.overview.factories import entry
+from tests.overview.recorded import recording
 from tests.servers.raw import Error, raw_server
 from workspaces.sign_in_links import sign_in_path
 
@@ -138,7 +139,15 @@ def test_a_task_has_its_own_number_and_that_of_the_request_that_queued_it(worker
     assert all(line["task"].endswith("say_something") for line in found.values())
 
 
-def test_no_secret_and_no_content_reaches_the_log(acme, alice, lines, transactional_db):
+@pytest.fixture
+def recorded():
+    with recording() as found:
+        yield found
+
+
+def test_no_secret_and_no_content_reaches_the_log_or_a_span(
+    acme, alice, lines, transactional_db, recorded
+):
     """Plant a marker wherever a secret or a content passes, and look for it in every line."""
     link = sign_in_path(alice)
     assert Client().get(link).status_code == 302
@@ -165,8 +174,10 @@ def test_no_secret_and_no_content_reaches_the_log(acme, alice, lines, transactio
         Outside(site, "acme", MARKER).post()
     close_runtime()
     assert lines.of("request_finished")
+    assert recorded.named("resource argument") and recorded.named("facet read")
     for secret in [MARKER, agent.token, link.rsplit("/", 2)[1]]:
-        assert [line for line in lines.getvalue().splitlines() if secret in line] == []
+        said = [*lines.getvalue().splitlines(), *recorded.texts()]
+        assert [line for line in said if secret in line] == []
 
 
 def _secretive(request):

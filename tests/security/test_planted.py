@@ -24,6 +24,7 @@ from overview import views
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, site_on_a_port, token_for, tool
 from tests.overview.factories import entry
+from tests.overview.recorded import recording
 from tests.servers.raw import Error, raw_server
 from workspaces.sign_in_links import sign_in_path
 
@@ -41,6 +42,12 @@ class Said:
 
     def note(self, sender=None, body=None, headers=None, **_):
         self.messages.append(f"{sender} {body} {headers}")
+
+
+@pytest.fixture
+def recorded():
+    with recording() as found:
+        yield found
 
 
 @pytest.fixture
@@ -144,7 +151,7 @@ def in_redis():
 
 
 def test_a_planted_secret_is_kept_and_said_nowhere(
-    acme, alice, alice_client, transactional_db, monkeypatch, said
+    acme, alice, alice_client, transactional_db, monkeypatch, said, recorded
 ):
     link = sign_in_path(alice)
     Browser().get(link)
@@ -174,11 +181,15 @@ def test_a_planted_secret_is_kept_and_said_nowhere(
     database = in_the_database()
     assert {"connectors_secret", "connectors_toolcall"} <= {table for table, _ in database}
     assert said.messages and said.log.getvalue()
+    assert recorded.named("tools/call") and recorded.named(
+        "GET /sign-in/link/<str:uid>/<str:token>/"
+    )
     places = {
         "database": [text for _, text in database],
         "redis": in_redis(),
         "log": said.log.getvalue().splitlines(),
         "messages": said.messages,
+        "spans": recorded.texts(),
         "pages": pages,
     }
     for secret in (MARKER, token, link.rsplit("/", 2)[1]):
