@@ -135,9 +135,14 @@ def create_token(
     allowed_tools: list[str] | None = None,
     expires_at: datetime | None = None,
     by_operator: bool = False,
+    text: str = "",
 ) -> tuple[ApiToken, str]:
-    """A token for an outside agent of this person. The text is returned once and not kept."""
-    text = new_token()
+    """A token for an outside agent of this person. The text is returned once and not kept.
+
+    text: of `repeatable_token`, where a form may be sent twice.
+    Raises: IntegrityError when there is or was a token of this text.
+    """
+    text = text or new_token()
     token = ApiToken.objects.create(
         workspace=workspace,
         user=user,

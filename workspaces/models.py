@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from base64 import urlsafe_b64encode
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -11,6 +12,7 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 
 class UserManager(BaseUserManager["User"]):
@@ -97,6 +99,17 @@ TOKEN_PREFIX = "nb_"
 def new_token() -> str:
     """A bearer token for an outside agent: 256 random bits behind a prefix that scanners know."""
     return TOKEN_PREFIX + secrets.token_urlsafe(32)
+
+
+def repeatable_token(once: str, user: User, workspace: Workspace) -> str:
+    """A token that is the same for the same form of the same person, so that a form that is sent
+    twice can be answered with it twice though it is stored nowhere.
+
+    once: random, of one form; whoever knows it learns nothing without `SECRET_KEY`.
+    """
+    of = f"{workspace.pk} {user.pk} {once}"
+    digest = salted_hmac("workspaces.repeatable_token", of, algorithm="sha256").digest()
+    return TOKEN_PREFIX + urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 class ApiToken(models.Model):

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import F, Q, QuerySet
 
 from workspaces.access import Member
 from workspaces.models import ApiToken, AuditEntry, Membership, Role, User, Workspace
+
+TOKEN_SHOWN_SECONDS = 60
+"""How long the form that made a token is answered with it again: a second click, or its page
+loaded again at once."""
 
 
 def workspaces_of(user: User) -> QuerySet[Workspace]:
@@ -89,6 +93,13 @@ def has_token_named(workspace: Workspace, user: User, name: str, now: datetime) 
         .filter(name=name, revoked_at__isnull=True)
         .exists()
     )
+
+
+def token_just_made(text: str, member: Member, now: datetime) -> ApiToken | None:
+    """The member's token of this text, if it works and its page may still be shown."""
+    made_since = now - timedelta(seconds=TOKEN_SHOWN_SECONDS)
+    found = live_tokens(digest_of_token(text), member.workspace.slug, now)
+    return found.filter(user=member.user, created_at__gt=made_since).first()
 
 
 def audit_of(workspace: Workspace) -> QuerySet[AuditEntry]:

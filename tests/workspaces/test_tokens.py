@@ -11,8 +11,8 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from workspaces.actions import create_token
-from workspaces.models import ApiToken, AuditEntry
+from workspaces.actions import create_token, revoke_token
+from workspaces.models import ApiToken, AuditEntry, repeatable_token
 from workspaces.queries import live_token
 
 TOKEN = re.compile(r"nb_[A-Za-z0-9_-]{40,}")
@@ -52,6 +52,44 @@ def test_a_form_that_is_sent_again_makes_no_second_token(bob_client):
     assert "You already have a token with this name." in html
     assert not TOKEN.search(html)
     assert ApiToken.objects.count() == 1
+
+
+def test_a_form_that_comes_twice_at_once_is_answered_with_its_token_twice(bob, bob_client):
+    answers = [_create(bob_client, once="a-b-c").content.decode() for _ in range(2)]
+    first, second = ({*TOKEN.findall(each)} for each in answers)
+    assert first == second
+    assert len(first) == 1
+    assert ApiToken.objects.count() == AuditEntry.objects.filter(action="token made").count() == 1
+
+
+def test_two_clicks_that_are_answered_side_by_side_make_one_token(acme, bob, bob_client):
+    """The other one came between this one's look at the names and its own token."""
+    text = repeatable_token("a-b-c", bob, acme)
+    create_token(acme, bob, "Of the other click", text=text)
+    assert text in _create(bob_client, once="a-b-c").content.decode()
+    assert ApiToken.objects.count() == 1
+
+
+def test_a_form_is_answered_with_its_token_for_a_minute_and_to_its_sender_alone(
+    acme, bob, alice_client, bob_client, time_machine
+):
+    begun = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    time_machine.move_to(begun, tick=False)
+    [text] = {*TOKEN.findall(_create(bob_client, once="a-b-c").content.decode())}
+    assert text not in _create(alice_client, once="a-b-c").content.decode()
+    time_machine.move_to(begun + timedelta(seconds=61), tick=False)
+    assert not TOKEN.search(_create(bob_client, once="a-b-c").content.decode())
+    again = _create(bob_client, once="a-b-c", name="Another").content.decode()
+    assert "This form was sent already." in again
+    assert not TOKEN.search(again)
+    [fresh] = re.findall(r'name="once" value="([^"]+)"', again)
+    assert TOKEN.search(_create(bob_client, once=fresh, name="Another").content.decode())
+
+
+def test_a_revoked_token_is_not_shown_again(bob, bob_client):
+    [text] = {*TOKEN.findall(_create(bob_client, once="a-b-c").content.decode())}
+    revoke_token(ApiToken.objects.get(), by=bob)
+    assert text not in _create(bob_client, once="a-b-c").content.decode()
 
 
 def test_a_name_is_free_again_once_its_token_has_ended(acme, bob, bob_client):

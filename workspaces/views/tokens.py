@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from uuid import uuid4
 
 from django.contrib import messages
+from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -16,7 +18,8 @@ from django.views.decorators.http import require_http_methods
 from workspaces.access import Member, workspace_for
 from workspaces.actions import create_token, revoke_token
 from workspaces.forms import TokenForm
-from workspaces.queries import tokens_seen_by
+from workspaces.models import ApiToken, new_token, repeatable_token
+from workspaces.queries import token_just_made, tokens_seen_by
 
 
 @never_cache
@@ -25,10 +28,11 @@ def tokens(request: HttpRequest, slug: str) -> HttpResponse:
     member = workspace_for(request, slug)
     is_sent = request.method == "POST"
     form = TokenForm(member, request.POST if is_sent else None)
-    if is_sent and form.is_valid():
-        return _created(request, member, form)
+    if is_sent and (answer := _created(request, member, form)):
+        return answer
     context = {
         "form": form,
+        "once": uuid4(),
         "tokens": tokens_seen_by(member),
         "now": timezone.now(),
         "endpoint": _endpoint(request, member),
@@ -38,21 +42,38 @@ def tokens(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @sensitive_variables("text")
-def _created(request: HttpRequest, member: Member, form: TokenForm) -> HttpResponse:
-    """Answer the form itself with the token, shown this once.
+def _created(request: HttpRequest, member: Member, form: TokenForm) -> HttpResponse | None:
+    """Answer the form itself with the token, shown this once; None when it is to be corrected.
 
     A redirect would have to keep the token somewhere, in the session's row or a cookie, and it is
-    never stored. A reload sends the form again, which the name that is now taken refuses.
+    never stored. Browsers show the answer to the last of two clicks, so a form that comes twice at
+    once is answered twice; later its name is taken, or it has been sent.
     """
-    token, text = create_token(
-        member.workspace,
-        member.user,
-        form.cleaned_data["name"],
-        allowed_tools=form.cleaned_data["tools"],
-        expires_at=form.expires_at(timezone.now()),
-    )
+    once = request.POST.get("once", "")
+    text = repeatable_token(once, member.user, member.workspace) if once else new_token()
+    token = _token(member, form, text) if form.is_valid() else None
+    token = token or token_just_made(text, member, timezone.now())
+    if token is None:
+        return None
     context = {"token": token, "text": text, "example": _client_example(request, member, text)}
     return render(request, "workspaces/token_created.html", context)
+
+
+@sensitive_variables("text")
+def _token(member: Member, form: TokenForm, text: str) -> ApiToken | None:
+    try:
+        token, _ = create_token(
+            member.workspace,
+            member.user,
+            form.cleaned_data["name"],
+            allowed_tools=form.cleaned_data["tools"],
+            expires_at=form.expires_at(timezone.now()),
+            text=text,
+        )
+    except IntegrityError:
+        form.add_error(None, "This form was sent already. Send it again to create another token.")
+        return None
+    return token
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
