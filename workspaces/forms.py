@@ -151,7 +151,8 @@ class TokenForm(forms.Form):
         label="Allowed tools",
         max_length=MAX_TOOLS * (MAX_TOOL_CHARS + 2),
         widget=forms.Textarea({"rows": 3, "spellcheck": "false", "autocapitalize": "none"}),
-        help_text="One name or pattern on each line, such as crm_*. Empty allows every tool.",
+        help_text="One name, as under “Tools”, or pattern on each line: crm__* is all of the "
+        "connector “crm”. Empty allows every tool.",
     )
 
     def __init__(self, member: Member, *args: Any, **kwargs: Any) -> None:

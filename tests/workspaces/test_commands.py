@@ -98,7 +98,7 @@ def test_a_token_is_made_listed_and_revoked(acme, bob, capsys):
             "acme",
             "bob@example.com",
             "--tool",
-            "crm_*",
+            "crm__*",
             "--tool",
             "x",
             "--days",
@@ -106,7 +106,7 @@ def test_a_token_is_made_listed_and_revoked(acme, bob, capsys):
         ],
     )
     assert live_token(made["token"], "acme", timezone.now())
-    assert made["allowed_tools"] == ["crm_*", "x"]
+    assert made["allowed_tools"] == ["crm__*", "x"]
     assert made["path"] == "/mcp/acme"
     [listed] = _run(capsys, "token", "list", "acme")["tokens"]
     assert (listed["id"], listed["start"]) == (made["id"], made["token"][:8])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
 from html import unescape
 
 import pytest
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from connectors.endpoint.catalogue import public_prefix
 from workspaces.actions import create_token, revoke_token
 from workspaces.models import ApiToken, AuditEntry, repeatable_token
 from workspaces.queries import live_token
@@ -134,8 +136,14 @@ def test_a_wrong_field_is_named_and_no_token_made(bob_client, wrong):
 
 
 def test_allowed_tools_are_one_pattern_a_line(bob_client):
-    _create(bob_client, tools="crm_*\r\n\r\n  mail_send \ncrm_*")
-    assert ApiToken.objects.get().allowed_tools == ["crm_*", "mail_send"]
+    _create(bob_client, tools="crm__*\r\n\r\n  mail__send \ncrm__*")
+    assert ApiToken.objects.get().allowed_tools == ["crm__*", "mail__send"]
+
+
+def test_the_pattern_that_the_page_suggests_fits_the_names_of_tools(bob_client):
+    page = bob_client.get("/w/acme/tokens/").content.decode()
+    [pattern] = re.findall(r"\b(crm\S*\*)", page)
+    assert fnmatchcase(f"{public_prefix('crm', is_personal=False)}find_signals", pattern)
 
 
 def test_a_token_stops_when_it_expires(acme, bob, time_machine):
