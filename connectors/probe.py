@@ -19,6 +19,7 @@ QUICK_RETRY_SECONDS = 0.5
 
 _PASSING = frozenset(
     {FaultKind.UNREACHABLE, FaultKind.TIMEOUT, FaultKind.CLOSED, FaultKind.HTTP, FaultKind.PROTOCOL}
+    | {FaultKind.PROXY}
 )
 _METHODS = {
     ListingKind.TEMPLATES: "resources/templates/list",

@@ -57,6 +57,12 @@ _ADVICE: Final = {
         "Connectors reach public addresses only. CONNECTOR_ALLOWED_NETWORKS allows more.",
         Fixer.OPERATOR,
     ),
+    FaultKind.PROXY: (
+        "All connectors go out through CONNECTOR_PROXY. Look whether it runs, whether it lets this "
+        "host connect to any address and port that servers have, and whether its credentials are "
+        "right. Its log says more.",
+        Fixer.OPERATOR,
+    ),
     FaultKind.CLOSED: (
         "The server, or something in between, cut the connection: look for a crash in its log.",
         Fixer.AUTHOR,

@@ -13,7 +13,7 @@ from typing import TypeVar
 import httpcore2
 import httpx2
 
-from connectors.diagnosis.record import Record
+from connectors.diagnosis.record import SLACK, Record
 from connectors.diagnosis.values import Finding, Fixer
 from connectors.oauth.discovery import PROBE, PROBE_HEADERS
 from connectors.oauth.http import Answer, send
@@ -22,6 +22,7 @@ from connectors.sessions.endpoint import ssl_context_for
 from connectors.sessions.faults import WireFault, of_transport
 from connectors.sessions.guard import GuardedBackend, IsAllowed, addresses_of, is_reachable
 from connectors.sessions.http_rules import endpoint_of, followed, headers_of
+from connectors.sessions.outward import outward
 
 T = TypeVar("T")
 
@@ -85,11 +86,16 @@ async def _allowed(record: Record, host: str, port: int, is_allowed: IsAllowed) 
 async def _sockets(record: Record, target: Target, url: httpx2.URL, is_allowed: IsAllowed) -> bool:
     host, port = _place(url)
     dialling = GuardedBackend(is_allowed).connect_tcp(host, port, STEP_SECONDS)
-    stream, seconds = await record.timed(_as_fault(dialling), STEP_SECONDS)
+    stream, seconds = await record.timed(_as_fault(dialling), STEP_SECONDS + SLACK)
     if isinstance(stream, Fault):
-        record.failed("Connection (TCP)", stream, seconds)
+        name = "Outgoing proxy" if stream.kind is FaultKind.PROXY else "Connection (TCP)"
+        record.failed(name, stream, seconds)
         return False
-    record.saw("Connection (TCP)", f"Port {port} accepts connections.", seconds)
+    through = ""
+    if outward().proxy is not None:
+        record.saw("Outgoing proxy", "It is there, and connects to this address.", seconds)
+        through = " Reached through the outgoing proxy."
+    record.saw("Connection (TCP)", f"Port {port} accepts connections.{through}", seconds)
     try:
         return url.scheme == "http" or await _tls(record, stream, host, target.ca_bundle)
     finally:

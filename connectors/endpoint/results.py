@@ -45,6 +45,7 @@ _WORDS: Final = {
     FaultKind.REMOTE: "answered with an error",
     FaultKind.REDIRECT: "sent the request elsewhere",
     FaultKind.BLOCKED: "is at an address that connectors may not reach",
+    FaultKind.PROXY: "cannot be reached through the host's proxy",
     FaultKind.CLOSED: "dropped the connection; the call may have run",
 }
 

@@ -15,6 +15,7 @@ import httpcore2
 from mcp.shared.exceptions import MCPError
 
 from connectors.sessions.guard import BlockedAddress, UnknownName
+from connectors.sessions.proxy import ProxyFailed
 from connectors.sessions.values import Fault, FaultKind, Target
 
 MAX_PEER_TEXT = 200
@@ -117,6 +118,8 @@ def of_transport(error: Exception) -> Fault:
     match error:
         case BlockedAddress():
             return Fault(FaultKind.BLOCKED, str(error))
+        case ProxyFailed():
+            return Fault(FaultKind.PROXY, str(error))
         case httpcore2.ConnectTimeout() | httpcore2.PoolTimeout():
             return Fault(FaultKind.TIMEOUT, "The server did not accept a connection in time.")
         case httpcore2.TimeoutException():

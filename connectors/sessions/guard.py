@@ -11,6 +11,8 @@ from typing import Any
 import httpcore2
 
 from connectors.sessions.networks import NAT64
+from connectors.sessions.outward import outward
+from connectors.sessions.proxy import Proxy, ProxyRefused, dial_through
 
 IPAddress = IPv4Address | IPv6Address
 IsAllowed = Callable[[IPAddress], bool]
@@ -49,10 +51,14 @@ async def addresses_of(host: str, port: int) -> list[str]:
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
-    """Resolves a name, and dials the addresses that are allowed, one after the other."""
+    """Resolves a name, and dials the addresses that are allowed, one after the other.
+
+    Through the proxy, where the operator named one: it is given what was judged here.
+    """
 
     def __init__(self, is_allowed: IsAllowed) -> None:
         self._is_allowed = is_allowed
+        self._proxy = outward().proxy
         self._sockets = httpcore2.AnyIOBackend()
 
     async def connect_tcp(
@@ -68,6 +74,8 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                 allowed = await self._allowed(host, port)
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
+        if self._proxy is not None:
+            return await self._through(self._proxy, allowed, port, socket_options)
         # One silent address must not use up the time of the others.
         share = timeout / len(allowed) if timeout is not None else None
         failure: Exception = httpcore2.ConnectError()
@@ -77,6 +85,17 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
                     address, port, share, local_address, socket_options
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def _through(
+        self, proxy: Proxy, addresses: list[str], port: int, options: Iterable[Any] | None
+    ) -> httpcore2.AsyncNetworkStream:
+        failure: Exception = httpcore2.ConnectError()
+        for address in addresses:
+            try:
+                return await dial_through(proxy, self._sockets, address, port, options)
+            except ProxyRefused as error:
                 failure = error
         raise failure
 

@@ -122,12 +122,14 @@ class FaultKind(StrEnum):
     """The server answered with a JSON-RPC error: it is alive, and this call failed."""
     REDIRECT = "redirect"
     BLOCKED = "blocked"
+    PROXY = "proxy"
+    """The operator's own outgoing proxy opened no way to the server."""
     CLOSED = "closed"
 
 
 _OF_CONNECTION = frozenset(
     {FaultKind.UNREACHABLE, FaultKind.UNAUTHORIZED, FaultKind.HTTP, FaultKind.SESSION_LOST}
-    | {FaultKind.REDIRECT, FaultKind.BLOCKED, FaultKind.CLOSED}
+    | {FaultKind.REDIRECT, FaultKind.BLOCKED, FaultKind.CLOSED, FaultKind.PROXY}
 )
 
 
