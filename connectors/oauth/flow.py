@@ -129,9 +129,10 @@ def finish(pending: PendingSignIn, said: Mapping[str, str]) -> Problem | None:
         if acts.finish_sign_in(pending.connector, facts, client, outcome, pending.user, now):
             return None
         return Problem("The connector was changed during the sign-in. Sign in again.")
-    acts.end_sign_in(pending.connector, outcome.message)
     if said.get("error") == "invalid_scope":
+        # First: whoever finds the sign-in ended must not be led to the same refusal again.
         acts.forget_scopes(pending.connector)
+    acts.end_sign_in(pending.connector, outcome.message)
     return outcome
 
 
