@@ -178,7 +178,7 @@ async def _refused(held: Held, words: str) -> Held | Fault:
 def _is_settled(answer: Answer | Fault) -> bool:
     """Whether the server certainly did not replace the tokens."""
     if isinstance(answer, Fault):
-        return answer.kind in (FaultKind.UNREACHABLE, FaultKind.BLOCKED)
+        return answer.kind in (FaultKind.UNREACHABLE, FaultKind.BLOCKED, FaultKind.PROXY)
     return answer.status >= 300
 
 

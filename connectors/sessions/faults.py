@@ -119,7 +119,7 @@ def of_transport(error: Exception) -> Fault:
         case BlockedAddress():
             return Fault(FaultKind.BLOCKED, str(error))
         case ProxyFailed():
-            return Fault(FaultKind.PROXY, str(error))
+            return Fault(FaultKind.PROXY, f"{error} Whoever runs this host can mend it.")
         case httpcore2.ConnectTimeout() | httpcore2.PoolTimeout():
             return Fault(FaultKind.TIMEOUT, "The server did not accept a connection in time.")
         case httpcore2.TimeoutException():

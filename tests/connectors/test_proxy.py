@@ -158,7 +158,8 @@ def test_what_the_proxy_does_is_said_as_the_proxys(through, server, monkeypatch,
 def test_a_proxy_that_wants_credentials_and_has_none_says_so(through, server):
     go_out_by(Outward(proxy_at(through.url)))
     through.answer = b"HTTP/1.1 407 No\r\nproxy-authenticate: Basic\r\n\r\n"
-    assert fault_of(server).message == "The outgoing proxy wants credentials (HTTP 407)."
+    said = "The outgoing proxy wants credentials (HTTP 407). Whoever runs this host can mend it."
+    assert fault_of(server).message == said
     assert "authorization" not in through.heads[0].lower()
 
 
@@ -170,10 +171,8 @@ def test_a_proxy_that_is_away_is_the_reason_and_nothing_goes_round_it(server):
         fault = fault_of(server)
     finally:
         go_out_by(Outward())
-    assert (fault.kind, fault.message) == (
-        FaultKind.PROXY,
-        "The outgoing proxy cannot be reached.",
-    )
+    assert fault.kind is FaultKind.PROXY
+    assert fault.message.startswith("The outgoing proxy cannot be reached.")
     assert server.connections == 0
 
 
