@@ -32,12 +32,18 @@ TOOL = {
 }
 
 
+RECORD = "quick://record"
+"""A resource that is there at once, unlike the records of the CRM."""
+
+
 class Peer:
     """The server at the end: raw, so that its own cost is small. Counts what it is asked."""
 
     async def __call__(self, scope, receive, send) -> None:
         if scope["type"] != "http":
             return
+        if scope["method"] != "POST":
+            return await reply(send, 405, b"")
         body = b""
         while True:
             event = await receive()
@@ -45,12 +51,18 @@ class Peer:
             if not event.get("more_body"):
                 break
         message = json.loads(body)
-        if message["method"] == "resources/read":
+        if "id" not in message:
+            return await reply(send, 202, b"")
+        if message["method"] == "resources/read" and message["params"]["uri"].startswith("crm:"):
             await asyncio.sleep(0.05)
         answer = {"jsonrpc": "2.0", "id": message["id"], "result": result_of(message)}
-        headers = [(b"content-type", b"application/json")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+        await reply(send, 200, json.dumps(answer).encode())
+
+
+async def reply(send, status: int, body: bytes) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def result_of(message: dict) -> dict:
@@ -61,8 +73,21 @@ def result_of(message: dict) -> dict:
             info = {"io.modelcontextprotocol/serverInfo": {"name": "peer", "version": "1"}}
             versions = {"supportedVersions": [REVISION]}
             return common | versions | {"capabilities": capabilities, "_meta": info}
+        case "initialize":
+            # Of the era before, for gateways that speak no other.
+            capabilities = {"tools": {"listChanged": False}, "resources": {"listChanged": False}}
+            told = {"capabilities": capabilities, "serverInfo": {"name": "peer", "version": "1"}}
+            return {"protocolVersion": message["params"]["protocolVersion"]} | told
+        case "ping":
+            return {}
         case "tools/list":
             return common | {"tools": [TOOL]}
+        case "resources/list":
+            return common | {"resources": [{"uri": RECORD, "name": "record"}]}
+        case "resources/templates/list":
+            return common | {"resourceTemplates": []}
+        case "prompts/list":
+            return common | {"prompts": []}
         case "tools/call":
             return common | {"content": [{"type": "text", "text": "hello"}]}
         case "resources/read":
@@ -88,8 +113,15 @@ def relay(url: str):
             clients.append(client)
             yield {}
 
+    async def read_resource(ctx, params):
+        return await clients[0].read_resource(str(params.uri))
+
     server = Server(
-        "relay", lifespan=lifespan, on_call_tool=call_tool, get_tool_input_schema=lambda name: None
+        "relay",
+        lifespan=lifespan,
+        on_call_tool=call_tool,
+        on_read_resource=read_resource,
+        get_tool_input_schema=lambda name: None,
     )
     return server.streamable_http_app(stateless_http=True, streamable_http_path="/mcp")
 
@@ -139,7 +171,9 @@ def fill(url: str) -> str:
         )
         add_connector(connector, [], by=person)
         templates = [{"uriTemplate": f"crm://{number}/{{id}}", "name": "record"}]
-        for kind, entries in [("tools", [TOOL]), ("templates", templates), ("resources", [])]:
+        resources = [{"uri": RECORD, "name": "record"}] if number == 3 else []
+        listed = [("tools", [TOOL]), ("templates", templates), ("resources", resources)]
+        for kind, entries in listed:
             rows = Listing.objects.filter(connector=connector, kind=kind)
             rows.update(entries=entries, taken_at=now)
     return create_token(workspace, person, "bench")[1]
