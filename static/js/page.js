@@ -89,3 +89,6 @@ document.addEventListener("submit", send);
 // Back to a page that the browser kept: its forms may be sent again.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 document.querySelector(".errors")?.focus();
+// On a narrow screen the tabs scroll: the current one is in sight.
+const tab = document.querySelector(".tabs [aria-current]");
+if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft;

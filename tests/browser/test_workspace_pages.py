@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
+from tests.browser.site import box_of
 from tests.browser.test_shell_page import OPTIONS
 from workspaces.actions import create_token
 from workspaces.models import ApiToken
@@ -88,6 +89,31 @@ def test_no_page_scrolls_sideways(page: Page, here, enter, acme, bob, width):
     for path in PAGES:
         page.goto(here(path))
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+
+
+def test_tabs_are_one_row_with_the_current_one_in_sight(page: Page, errors, here, enter):
+    enter(page.context)
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto(here("/w/acme/audit/"))
+    tabs = page.get_by_role("navigation", name="Settings")
+    current = tabs.get_by_role("link", name="Audit")
+    assert len({box_of(each)["y"] for each in tabs.get_by_role("link").all()}) == 1
+    assert box_of(current)["x"] + box_of(current)["width"] <= 360
+    first = tabs.get_by_role("link", name="General")
+    assert box_of(first)["x"] < 0
+    page.locator("main").focus()
+    page.keyboard.press("Tab")
+    expect(first).to_be_focused()
+    assert box_of(first)["x"] >= 0
+
+
+def test_the_span_of_time_is_one_pair_of_fields(page: Page, errors, here, enter):
+    enter(page.context)
+    for width in (1280, 980, 700):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.goto(here("/w/acme/traces/"))
+        tops = {box_of(page.get_by_label(each, exact=True))["y"] for each in ("From", "To")}
+        assert len(tops) == 1, width
 
 
 def test_signing_in_by_keyboard_alone(page: Page, errors, here):
