@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
-from connectors.declared import variables_in
+from connectors.declared import from_json, variables_in
 from connectors.errors import SecretUnreadable
 from connectors.fields import EncryptedField
 from connectors.models import (
@@ -66,9 +66,35 @@ def connect_connector(connector: Connector, *, by: User | None) -> None:
         disconnected_by=None,
         **fresh_start(now),
     )
-    audit(connector, "connector connected", by)
+    audit(connector, "connector connected", by, secrets_used(connector))
     panel_of(connector)
     check_soon(connector.pk)
+
+
+@transaction.atomic
+def check_by_hand(connector: Connector, *, by: User | None) -> None:
+    """Have a connector checked now because somebody asks for it."""
+    record_use(connector, "connector checked", by=by)
+    check_soon(connector.pk)
+
+
+def record_use(connector: Connector, action: str, *, by: User | None) -> None:
+    """One line of audit for an act that sends a connector's secrets; none where it has none.
+
+    What the host does by itself afterwards is no act: a line per read would bury all others.
+    """
+    if used := secrets_used(connector):
+        audit(connector, action, by, used)
+
+
+def secrets_used(connector: Connector) -> list[str]:
+    """What is sent to the server for whoever makes the host talk to it, in words without values."""
+    plain = {each.key for each in from_json(connector.required) if not each.is_secret}
+    sent = connector.secrets.exclude(kind=SecretKind.CLIENT).defer("value").order_by("pk")
+    words = [f"{each} used" for each in sent if (each.kind, each.name) not in plain]
+    if OAuthGrant.objects.filter(connector=connector).exists():
+        words.append("sign-in used")
+    return words
 
 
 @transaction.atomic

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from workspaces.models import (
@@ -152,9 +153,25 @@ def create_token(
         allowed_tools=allowed_tools,
         expires_at=expires_at,
     )
-    subject = f"{token.start}… {name} of {user.email}"
-    record_act(workspace, "token made", subject, by=None if by_operator else user)
+    record_act(workspace, "token made", _named(token), by=None if by_operator else user)
     return token, text
+
+
+@transaction.atomic
+def note_token_use(token: ApiToken, now: datetime) -> None:
+    """Remember that a token is in use. The first time on a day (UTC) is a line of audit."""
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    mine = ApiToken.objects.filter(pk=token.pk)
+    is_first = Q(last_used_at__isnull=True) | Q(last_used_at__lt=today)
+    # Of many processes one changes it first.
+    if mine.filter(is_first).update(last_used_at=now):
+        record_act(token.workspace, "token used", _named(token), by=token.user)
+    else:
+        mine.update(last_used_at=now)
+
+
+def _named(token: ApiToken) -> str:
+    return f"{token.start}… {token.name} of {token.user.email}"
 
 
 @transaction.atomic
@@ -162,14 +179,15 @@ def revoke_token(token: ApiToken, *, by: User | None) -> None:
     """Stop a token for good. One that was stopped already is no act."""
     living = ApiToken.objects.filter(pk=token.pk, revoked_at__isnull=True)
     if living.update(revoked_at=timezone.now()):
-        subject = f"{token.start}… {token.name} of {token.user.email}"
-        record_act(token.workspace, "token revoked", subject, by=by)
+        record_act(token.workspace, "token revoked", _named(token), by=by)
 
 
-def record_link_use(user: User) -> None:
-    """Somebody came in without their password: each of their workspaces may know."""
+def record_sign_in(user: User, *, is_by_link: bool) -> None:
+    """Somebody came in: each of their workspaces may know, above all when it was without a
+    password."""
     for workspace in workspaces_of(user):
-        record_act(workspace, "signed in by link", user.email, by=user)
+        action = "signed in by link" if is_by_link else "signed in"
+        record_act(workspace, action, user.email, by=user)
 
 
 def pages_look_again(user: User) -> None:

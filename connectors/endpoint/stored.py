@@ -24,6 +24,7 @@ from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, is_ready, standings, targets_of
 from connectors.sessions import Target
 from connectors.status import Status
+from workspaces.actions import note_token_use
 from workspaces.models import ApiToken, User, Workspace
 from workspaces.queries import digest_of_token, live_token, live_tokens
 
@@ -114,7 +115,7 @@ def _note_use(token: ApiToken, now: datetime) -> None:
     """
     before = now - USE_NOTED_EVERY
     if token.last_used_at is None or token.last_used_at <= before:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        note_token_use(token, now)
     workspace = token.workspace
     if workspace.endpoint_used_at is None or workspace.endpoint_used_at <= before:
         Workspace.objects.filter(pk=workspace.pk).update(endpoint_used_at=now)

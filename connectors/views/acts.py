@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from connectors.actions import (
     cancel_connector,
-    check_soon,
+    check_by_hand,
     connect_connector,
     disconnect_connector,
 )
@@ -43,7 +43,7 @@ _ACTS = {
     Action.CANCEL: _Act(
         lambda each, by: cancel_connector(each, by=by), "is no longer being connected."
     ),
-    Action.CHECK: _Act(lambda each, by: check_soon(each.pk), "is being checked."),
+    Action.CHECK: _Act(lambda each, by: check_by_hand(each, by=by), "is being checked."),
 }
 
 

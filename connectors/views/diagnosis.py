@@ -7,7 +7,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods
 
-from connectors.actions import audit
+from connectors.actions import audit, secrets_used
 from connectors.diagnosis.shell import diagnose
 from connectors.diagnosis.text import as_text
 from connectors.models import Connector
@@ -23,8 +23,7 @@ def diagnosis(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     member = require_admin(request, slug)
     found = connector_of(member.workspace, connector)
     if request.method == "POST":
-        # It sends the connector's secrets.
-        audit(found, "connector diagnosed", member.user)
+        audit(found, "connector diagnosed", member.user, secrets_used(found))
     return _page(request, found)
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
-from connectors.models import Connector
+from connectors.declared import Declared, as_json
+from connectors.endpoint.stored import admit, forget
+from connectors.models import Connector, OAuthGrant
 from connectors.oauth.acts import finish_sign_in
 from connectors.oauth.tokens import Client as OAuthClient
 from connectors.oauth.tokens import Tokens
 from connectors.tasks import check_connector
 from tests.connectors.records import MARKER, added, ready, sheet
-from workspaces.actions import create_token
+from workspaces.actions import create_token, note_token_use
 from workspaces.models import ApiToken, AuditEntry, Membership
 from workspaces.sign_in_links import sign_in_path
 
@@ -38,7 +44,7 @@ def test_everything_that_happens_to_a_connector(acme, alice, alice_client):
     alice_client.post("/w/acme/connectors/add/", sheet(**{"secret-bearer-token": MARKER}))
     assert last(acme) == ("connector added", "Mail: bearer token set", "Alice")
     alice_client.post(f"{CONNECTOR}connect/")
-    assert last(acme) == ("connector connected", "Mail", "Alice")
+    assert last(acme) == ("connector connected", "Mail: bearer token used", "Alice")
     alice_client.post(f"{CONNECTOR}cancel/")
     assert last(acme) == ("connection cancelled", "Mail", "Alice")
     alice_client.post(f"{CONNECTOR}connect/")
@@ -68,6 +74,61 @@ def test_a_sign_in_to_a_server(acme, alice):
     assert last(acme) == ("signed in to connector", "Mail", "Alice")
 
 
+def grant(connector):
+    now = connector.created_at
+    facts = dict.fromkeys(["issuer", "token_endpoint", "resource", "scope"], "https://x.example")
+    tokens = {"access_token": MARKER, "issued_at": now, "signed_in_at": now, "client": "{}"}
+    OAuthGrant.objects.create(connector=connector, **facts, **tokens)
+
+
+def test_who_makes_the_host_use_a_stored_secret(acme, alice_client, bob_client):
+    """One line for the act of a person; what the host then does by itself is none."""
+    secrets = [("bearer", "token"), ("header", "X-Key"), ("client", "id")]
+    ready(acme, url="http://127.0.0.1:9/mcp", secrets=secrets)
+    used = "Mail: bearer token used, header X-Key used"
+    bob_client.post(f"{CONNECTOR}check/")
+    assert last(acme) == ("connector checked", used, "Bob")
+    alice_client.post(f"{CONNECTOR}diagnosis/")
+    assert last(acme) == ("connector diagnosed", used, "Alice")
+    for act in ("disconnect", "connect"):
+        alice_client.post(f"{CONNECTOR}{act}/")
+    assert last(acme) == ("connector connected", used, "Alice")
+    for act in ("check", "diagnose"):
+        with pytest.raises(CommandError):
+            call_command("connector", act, "acme", "mail", stdout=StringIO())
+    assert [each[::2] for each in lines(acme)[-2:]] == [
+        ("connector checked", ""),
+        ("connector diagnosed", ""),
+    ]
+
+
+def test_a_sign_in_is_a_secret_that_is_used_and_a_plain_setting_is_none(acme, alice_client):
+    connector = ready(acme, secrets=[("variable", "region", "eu")])
+    connector.required = as_json([Declared("variable", "region", is_secret=False)])
+    connector.save(update_fields=["required"])
+    before = lines(acme)
+    alice_client.post(f"{CONNECTOR}check/")
+    assert lines(acme) == before
+    grant(connector)
+    alice_client.post(f"{CONNECTOR}check/")
+    assert last(acme) == ("connector checked", "Mail: sign-in used", "Alice")
+
+
+def test_an_agents_token_is_one_line_on_each_day_that_it_is_used(acme, bob):
+    token, text = create_token(acme, bob, "Laptop")
+    subject = f"{token.start}… Laptop of bob@example.com"
+    start = datetime(2026, 12, 1, 22, 0, tzinfo=UTC)
+    for minutes in (0, 1, 30, 119, 120, 150):
+        forget()
+        assert admit(text, "acme", start + timedelta(minutes=minutes)) is not None
+    used = [each for each in lines(acme) if each[0] == "token used"]
+    assert used == [("token used", subject, "Bob")] * 2
+    ApiToken.objects.update(last_used_at=None)
+    for _ in range(2):  # Two processes that both found it unused.
+        note_token_use(token, start)
+    assert len([each for each in lines(acme) if each[0] == "token used"]) == 3
+
+
 def test_everything_that_happens_to_a_token(acme, alice_client, bob, bob_client):
     bob_client.post("/w/acme/tokens/", {"name": "Laptop", "expiry": "30"})
     token = ApiToken.objects.get()
@@ -90,6 +151,17 @@ def test_everything_that_happens_to_a_member(acme, alice_client, bob, carol):
         ("member removed", "carol@example.com", "Alice"),
         ("token revoked", f"{token.start}… Laptop of carol@example.com", "Alice"),
     ]
+
+
+@pytest.mark.parametrize("page", ["/sign-in/", "/admin/login/"])
+def test_a_sign_in_with_a_password_by_whichever_page(acme, alice, page):
+    alice.is_staff = True
+    alice.save()
+    form = {"email": alice.email, "username": alice.email}
+    Client().post(page, {**form, "password": "wrong"})
+    assert lines(acme) == []
+    Client().post(page, {**form, "password": "Alice-secret-1"})
+    assert lines(acme) == [("signed in", "alice@example.com", "Alice")]
 
 
 def test_a_sign_in_by_link_and_the_workspaces_own_settings(acme, alice, alice_client):

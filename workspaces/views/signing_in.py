@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_GET, require_http_methods
 
 from workspaces.access import is_signed_in
-from workspaces.actions import pages_look_again, record_link_use
+from workspaces.actions import pages_look_again
 from workspaces.forms import SignInForm
 from workspaces.sign_in_links import claim_link
 from workspaces.views.acts import act_only, page_of
@@ -56,7 +56,6 @@ def sign_in_link(request: HttpRequest, uid: str, token: str) -> HttpResponse:
         minutes = settings.SIGN_IN_LINK_SECONDS // 60
         return render(request, "workspaces/link_used.html", {"minutes": minutes}, status=410)
     login(request, user, backend=PASSWORD_BACKEND)
-    record_link_use(user)
     return redirect("/")
 
 

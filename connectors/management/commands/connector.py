@@ -10,9 +10,12 @@ from django.utils import timezone
 
 from connectors.actions import (
     add_connector,
+    audit,
     connect_connector,
     disconnect_connector,
+    record_use,
     remove_connector,
+    secrets_used,
 )
 from connectors.checks import look_at
 from connectors.diagnosis.shell import diagnose
@@ -108,11 +111,15 @@ def _list(slug: str, personal: str | None, **_: Any) -> Report:
 
 
 def _check(slug: str, personal: str | None, connector: str, **_: Any) -> Report:
-    return _looked_at(_found(slug, personal, connector))
+    found = _found(slug, personal, connector)
+    record_use(found, "connector checked", by=None)
+    return _looked_at(found)
 
 
 def _diagnose(slug: str, personal: str | None, connector: str, **_: Any) -> Report:
-    diagnosis = diagnose(_found(slug, personal, connector))
+    found = _found(slug, personal, connector)
+    audit(found, "connector diagnosed", None, secrets_used(found))
+    diagnosis = diagnose(found)
     problem = "" if diagnosis.verdict is Verdict.OK else diagnosis.summary
     return Report(as_text(diagnosis), as_json(diagnosis), problem=problem)
 
