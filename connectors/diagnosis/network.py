@@ -27,13 +27,9 @@ from connectors.sessions.outward import outward
 T = TypeVar("T")
 
 STEP_SECONDS = 5
+HTTP = "First answer (HTTP)"
 CERTIFICATE_DAYS = 14
 """A certificate that ends sooner gets a note."""
-
-_TLS_ADVICE = (
-    "A certificate has to be in date, for this name, and from an authority that is trusted. One of "
-    "your own is given "
-)
 
 
 async def walk_network(record: Record, target: Target, is_allowed: IsAllowed) -> bool:
@@ -41,7 +37,8 @@ async def walk_network(record: Record, target: Target, is_allowed: IsAllowed) ->
     try:
         url = endpoint_of(target.url)
     except WireFault as error:
-        record.failed("Address", error.fault)
+        advice = Finding("An address begins with https://, or with http://.", _addressee(record))
+        record.failed("Address", error.fault, None, advice)
         return False
     host, port = _place(url)
     return (
@@ -59,7 +56,11 @@ def _place(url: httpx2.URL) -> tuple[str, int]:
 async def _name(record: Record, host: str, port: int) -> bool:
     found, seconds = await record.timed(_as_fault(addresses_of(host, port)), STEP_SECONDS)
     if isinstance(found, Fault):
-        advice = Finding("Look for a typing error. Names of a private network need its resolver.")
+        advice = Finding(
+            f"Look for a typing error in {host}. A name of a private network is known only where "
+            "that network's own resolver is asked.",
+            _addressee(record),
+        )
         record.failed("Name (DNS)", found, seconds, advice)
         return False
     words = f"{host} is {', '.join(found[:8])}."
@@ -108,13 +109,44 @@ async def _tls(
     wrapping = stream.start_tls(ssl_context_for(ca_bundle), host, STEP_SECONDS)
     secured, seconds = await record.timed(_as_fault(wrapping), STEP_SECONDS)
     if isinstance(secured, Fault):
-        where = "under Configure, as CA bundle" if record.has_connector else "with --ca-bundle"
-        record.failed("Encryption (TLS)", secured, seconds, Finding(f"{_TLS_ADVICE}{where}."))
+        record.failed("Encryption (TLS)", secured, seconds, *_about_tls(record, secured))
         return False
     words, findings = _certificate(secured.get_extra_info("ssl_object"))
     record.saw("Encryption (TLS)", words, seconds, findings)
     await secured.aclose()
     return True
+
+
+def _about_tls(record: Record, fault: Fault) -> list[Finding]:
+    """OpenSSL's reason is in the words; this is what it means."""
+    said = fault.message
+    if "has expired" in said:
+        return [Finding("The certificate is over: renew it.")]
+    if "not yet valid" in said:
+        return [Finding("The certificate begins later, or a clock is wrong.")]
+    if "mismatch" in said:
+        name = "The certificate is for another name than the address has: use that name in it"
+        return [
+            Finding(f"{name}.", _addressee(record)),
+            Finding("Or get a certificate for this one."),
+        ]
+    if "certificate" in said:
+        where = "under Configure, as CA bundle" if record.has_connector else "with --ca-bundle"
+        return [
+            Finding(
+                "The certificate is from an authority that is not known here. If that is one of "
+                f"your own, give its certificate {where}.",
+                _addressee(record),
+            ),
+            Finding("Otherwise use one of a public authority, with the certificates between."),
+        ]
+    plain = "The port may speak plain http: then the address begins with http://."
+    return [Finding(plain, _addressee(record)), Finding("Or the server's TLS is broken.")]
+
+
+def _addressee(record: Record) -> Fixer:
+    """Who can correct the address."""
+    return Fixer.ADMIN if record.has_connector else Fixer.AUTHOR
 
 
 def _certificate(secured: ssl.SSLObject) -> tuple[str, list[Finding]]:
@@ -139,7 +171,7 @@ async def _http(record: Record, target: Target, url: httpx2.URL, is_allowed: IsA
             record.peer.hide(credential)
             headers["authorization"] = credential
     except WireFault as error:
-        record.failed("Redirect", error.fault)
+        record.failed(HTTP, error.fault)
         return False
     asking = send(
         "POST",
@@ -151,10 +183,14 @@ async def _http(record: Record, target: Target, url: httpx2.URL, is_allowed: IsA
     )
     answer, seconds = await record.timed(asking, STEP_SECONDS * 2)
     if isinstance(answer, Fault):
-        record.failed("Redirect", answer, seconds)
+        found = [record.advice_on(answer)]
+        if url.scheme == "http" and answer.kind is FaultKind.CLOSED:
+            secure = "Or the port speaks https: then the address begins with https://."
+            found.append(Finding(secure, _addressee(record)))
+        record.failed(HTTP, answer, seconds, *found)
         return False
     if answer.location is None or not 300 <= answer.status < 400:
-        record.saw("Redirect", "None: the address itself answers.", seconds)
+        record.saw(HTTP, f"HTTP {answer.status}, without a redirect.", seconds)
         return True
     return _redirect(record, answer, url, seconds, is_allowed)
 
@@ -166,11 +202,15 @@ def _redirect(
     try:
         there = followed(answer.status, url, answer.location or "", is_allowed)
     except WireFault as error:
-        record.failed("Redirect", error.fault, seconds)
+        inside = Finding("Nobody is led to such an address from outside: correct the redirect.")
+        instead = [inside] if error.fault.kind is FaultKind.BLOCKED else []
+        record.failed(HTTP, error.fault, seconds, *instead)
         return False
-    words = f"HTTP {answer.status} to {there.path} on the same origin, which is followed each time."
-    advice = Finding("Store that address: it saves a round trip.", Fixer.ADMIN, is_failure=False)
-    record.saw("Redirect", words, seconds, [advice])
+    words = f"HTTP {answer.status} to {there.path} on the same server, which is followed."
+    advice = Finding(
+        "Use that address: it saves a round trip each time.", _addressee(record), is_failure=False
+    )
+    record.saw(HTTP, words, seconds, [advice])
     return True
 
 

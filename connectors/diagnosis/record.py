@@ -76,10 +76,17 @@ class Record:
             outcome = Outcome.FAILED
         self._add(name, words, outcome, seconds, findings)
 
-    def failed(self, name: str, fault: Fault, seconds: float | None = None, *more: Finding) -> None:
-        """A step that came to nothing, with what that means."""
-        advice = advice_on(fault.kind, has_connector=self.has_connector)
-        self._add(name, fault.message, Outcome.FAILED, seconds, [advice, *more])
+    def failed(
+        self, name: str, fault: Fault, seconds: float | None = None, *instead: Finding
+    ) -> None:
+        """A step that came to nothing, with what that means. instead: of the usual advice."""
+        words = fault.message
+        if fault.kind is FaultKind.REMOTE:
+            words = f"The server answers with an error: {words}"
+        self._add(name, words, Outcome.FAILED, seconds, list(instead) or [self.advice_on(fault)])
+
+    def advice_on(self, fault: Fault) -> Finding:
+        return advice_on(fault, has_connector=self.has_connector, is_reached=self.is_reached)
 
     def skipped(self, name: str, why: str) -> None:
         self._add(name, why, Outcome.SKIPPED, None, [])

@@ -24,6 +24,9 @@ from connectors.protocol.text import shorten
 from connectors.protocol.uri_templates import BadTemplate, parse
 from connectors.sessions import Listed
 
+EXPECTED: Final = (
+    'What is expected: one text content with the mimeType application/json, such as {"count": 3}.'
+)
 QUICK_SECONDS: Final = 1
 """A count should be one query; a read that takes longer than this gets a note. Ours."""
 
@@ -54,7 +57,10 @@ def in_capabilities(capabilities: Mapping[str, object]) -> Iterator[Finding]:
 def in_pages(listed: Listed) -> Iterator[Finding]:
     """How whole a listing of any kind is."""
     if listed.cut_short is not None:
-        yield Finding(f"The listing was cut short: {listed.cut_short}. The rest is not used.")
+        yield Finding(
+            f"The listing was cut short: {listed.cut_short}. The rest is not used. The last page "
+            "has no nextCursor, and each other page a new one."
+        )
     if listed.unreadable:
         yield Finding(f"{listed.unreadable} entries hold what cannot be stored, and are left out.")
 
@@ -63,16 +69,17 @@ def in_resources(entries: list[object], *, is_advertised: bool) -> Iterator[Find
     """How a server lists its facets. Source: Facets, "List each facet as a resource"."""
     facets, skipped = parse_listing(entries)
     if facets and not is_advertised:
+        marked = "1 entry is" if len(facets) == 1 else f"{len(facets)} entries are"
         yield Finding(
-            f"{len(facets)} entries are marked as facets, but the server does not advertise "
-            f"{FACETS}, so they are ordinary resources to the host."
+            f"{marked} marked as a facet, but the server does not advertise {FACETS}, so that is "
+            f"an ordinary resource to the host. Put it under “extensions” of the capabilities."
         )
     for each in skipped:
         named = each.name or each.uri
         yield Finding(f"Left out{f': “{named}”' if named else ''}: {each.reason}.")
-    for entry in entries:
-        yield from _in_marker(entry)
-    if is_advertised and not facets:
+    in_markers = [finding for entry in entries for finding in _in_marker(entry)]
+    yield from in_markers
+    if is_advertised and not (facets or skipped or in_markers):
         yield Finding("The server advertises facets and lists none.", None, is_failure=False)
 
 
@@ -82,7 +89,10 @@ def _in_marker(entry: object) -> Iterator[Finding]:
         return
     named, marker = _named(entry), meta[FACETS]
     if not isinstance(marker, dict):
-        yield Finding(f"The mark of {named} is not an object, so it is an ordinary resource.")
+        yield Finding(
+            f"The value of {FACETS} in the _meta of {named} is not an object, so that is an "
+            "ordinary resource to the host. Mark it with {}."
+        )
     elif "level" in marker and marker["level"] not in list(Level):
         yield Finding(
             f"The level of {named} is none of critical, warning and info: it is read as warning.",
@@ -95,17 +105,20 @@ def in_templates(entries: Iterable[object]) -> Iterator[Finding]:
     for entry in entries:
         text = entry.get("uriTemplate") if isinstance(entry, dict) else None
         if not isinstance(text, str):
-            yield Finding("A template claims nothing: uriTemplate is missing or not text.")
+            yield Finding("A template claims no URIs: uriTemplate is missing or not text.")
             continue
         try:
             parse(text)
         except BadTemplate as bad:
-            yield Finding(f"“{shorten(text)}” claims nothing: {bad}.")
+            yield Finding(
+                f"“{shorten(text)}” cannot be used and claims no URIs: {bad}. A template is "
+                "written like crm://signals/{id} (RFC 6570)."
+            )
             continue
         scheme = scheme_of(text)
         if scheme in HOST_SCHEMES:
             yield Finding(
-                f"“{shorten(text)}” claims nothing: {scheme}: belongs to the host.",
+                f"“{shorten(text)}” claims no URIs: {scheme}:// belongs to the host.",
                 is_failure=False,
             )
         elif scheme is None:
@@ -122,7 +135,7 @@ def in_read(
     """The count in a read, if it holds one. Source: Facets, "Answer the read with a count"."""
     count = parse_read(result)
     if isinstance(count, InvalidRead):
-        return None, [Finding(f"The read fails: {count.value}.")]
+        return None, [Finding(f"The read fails: {count.value}. {EXPECTED}")]
     findings = []
     contents = result["contents"]
     if isinstance(contents, list) and contents[0].get("mimeType") is None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+MAX_NAMED = 5
+"""Failed steps that a summary names."""
+
 
 class Outcome(StrEnum):
     """How a step went. note: it works, and something is worth knowing."""
@@ -77,15 +80,32 @@ class Diagnosis:
 
     @property
     def summary(self) -> str:
-        """The verdict in one sentence."""
-        failed = sum(step.outcome is Outcome.FAILED for step in self.steps)
+        """The verdict in a sentence or two: where it fails, and who can fix it."""
+        failed = [step for step in self.steps if step.outcome is Outcome.FAILED]
+        names = ", ".join(step.name for step in failed[:MAX_NAMED])
+        more = f" and {len(failed) - MAX_NAMED} more" if len(failed) > MAX_NAMED else ""
         match self.verdict:
             case Verdict.OK:
                 return "Every step went well."
             case Verdict.BROKEN:
-                return f"The server answers, and {failed} step{'s' * (failed != 1)} failed."
+                steps = "1 step" if len(failed) == 1 else f"{len(failed)} steps"
+                return f"The server answers, and {steps} failed: {names}{more}.{_who(failed)}"
             case Verdict.UNREACHABLE:
-                return "The way to the server ends before it could be asked anything."
+                where = f" at {names}" if names else ""
+                return f"The way to the server ends{where}.{_who(failed)}"
+
+
+def _who(failed: list[Step]) -> str:
+    fixers = {
+        finding.fixer: None
+        for step in failed
+        for finding in step.findings
+        if finding.fixer and finding.is_failure
+    }
+    if not fixers:
+        return ""
+    words = " or ".join(fixers)
+    return f" {words[0].upper()}{words[1:]} can fix it."
 
 
 def for_its_owner(diagnosis: Diagnosis) -> Diagnosis:

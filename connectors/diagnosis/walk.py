@@ -12,9 +12,9 @@ from dataclasses import replace
 from connectors.diagnosis.asking import Inspection
 from connectors.diagnosis.network import walk_network
 from connectors.diagnosis.record import SLACK, Record, Terms
-from connectors.diagnosis.values import Diagnosis, Finding
-from connectors.oauth.discovery import Found, discover
-from connectors.protocol.challenges import missing_scope
+from connectors.diagnosis.values import Diagnosis, Finding, Fixer
+from connectors.oauth.discovery import TAKES_TOKEN, Found, discover
+from connectors.oauth.metadata import Problem
 from connectors.protocol.identifiers import MODERN_REVISION
 from connectors.sessions import Connected, Fault, FaultKind, Sessions, Target
 from connectors.sessions.faults import Peer
@@ -82,26 +82,38 @@ async def _connect(
         return None
     # Not a word about the era comes from a server that refuses to talk (D-F17).
     record.skipped("Protocol", "Not known before the server accepts a credential.")
-    more = await _about_sign_in(record, outcome, target, terms)
-    record.failed("Credential", outcome, seconds, *more)
+    about = await _about_sign_in(record, outcome, target, terms)
+    record.failed("Credential", outcome, seconds, *about)
     return None
 
 
 async def _about_sign_in(
     record: Record, fault: Fault, target: Target, terms: Terms
 ) -> list[Finding]:
-    """What a server that refuses us says about how to get in."""
-    if scope := missing_scope(fault.challenge):
-        return [Finding(f"The permission (scope) that it misses: {scope}.")]
+    """How to get into a server that refuses us: what it says of that itself."""
     if fault.kind is not FaultKind.UNAUTHORIZED or target.command is not None:
-        return []
+        return [record.advice_on(fault)]
     headers = {name: value for name, value in target.headers if name.lower() != "authorization"}
     found, _ = await record.timed(
         discover(target.url, headers, terms.is_allowed, target.ca_bundle), 8
     )
-    match found:
-        case Found():
-            return [Finding(f"Signing in is offered by {found.server.host}.", None, False)]
-        case Fault():
-            return []
-    return [Finding(found.message, is_failure=False)]
+    if isinstance(found, Fault):
+        return [record.advice_on(fault)]
+    host = found.server.host if isinstance(found, Found) else None
+    about = [_way_in(record, host, has_sent=bool(target.headers) or bool(target.authorization))]
+    if isinstance(found, Problem):
+        said = found.message.removesuffix(TAKES_TOKEN)
+        about.append(Finding(f"No sign-in is possible: {said}", is_failure=False))
+    return about
+
+
+def _way_in(record: Record, host: str | None, *, has_sent: bool) -> Finding:
+    """host: of who signs people in to the server; None where nobody does."""
+    refused = "What is sent is not accepted. " if has_sent else ""
+    if not record.has_connector:
+        also = f" People get one by signing in at {host}." if host else ""
+        return Finding(f"{refused}Give a token with --bearer, or a header with --header.{also}")
+    if host is None:
+        return Finding(f"{refused}Enter a token or a header under Configure.", Fixer.ADMIN)
+    again = " again" if has_sent else ""
+    return Finding(f"{refused}Sign in{again} on the connector's page, at {host}.", Fixer.ADMIN)

@@ -36,6 +36,7 @@ from connectors.sessions import Fault
 from connectors.sessions.faults import WireFault
 from connectors.sessions.http_rules import endpoint_of, followed
 
+TAKES_TOKEN = " If it takes a token, set one under Configure."
 MAX_ISSUERS = 3
 MAX_REDIRECTS = 3
 PROBE = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}).encode()
@@ -69,10 +70,7 @@ async def discover(
         return resource
     # Without metadata the server's own origin is asked, as MCP 2025-03-26 had it.
     issuers = resource.issuers if resource else (origin_of(url),)
-    problem = Problem(
-        f"{host_of(url)} does not say where to sign in. If it takes a token, set one under "
-        "Configure."
-    )
+    problem = Problem(f"{host_of(url)} does not say where to sign in.{TAKES_TOKEN}")
     for issuer in issuers[:MAX_ISSUERS]:
         server = await _server(issuer, is_allowed, ca_bundle)
         if isinstance(server, AuthorizationServer):

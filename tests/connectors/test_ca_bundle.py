@@ -135,7 +135,7 @@ def test_an_author_gives_it_to_diagnose_server(authority, tmp_path):
     with raw_server(tls=authority.context_for(tmp_path), capabilities={}) as server:
         text, status = diagnosed(server.url)
         assert status == 2
-        assert "One of your own is given with --ca-bundle." in text
+        assert "give its certificate with --ca-bundle." in text
         text, status = diagnosed(server.url, "--ca-bundle", str(path))
         assert (status, "TLSv1.3. The certificate is valid until" in text) == (0, True)
 

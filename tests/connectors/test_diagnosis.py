@@ -76,7 +76,7 @@ def test_a_good_server_is_walked_to_the_end_and_nothing_is_found(diagnosis_of, s
         "Name (DNS)",
         "Address allowed",
         "Connection (TCP)",
-        "Redirect",
+        "First answer (HTTP)",
         "Protocol",
         "Credential",
         "Capabilities",
@@ -143,14 +143,14 @@ def test_a_certificate_of_an_unknown_authority_ends_the_walk(diagnosis_of, autho
     with raw_server(tls=authority.context_for(tmp_path)) as server:
         made = diagnosis_of(server)
     assert "certificate is not valid" in last(made).words
-    assert "CA bundle" in last(made).findings[1].words
+    assert "CA bundle" in last(made).findings[0].words
 
 
 @pytest.mark.requirement("D12")
 @pytest.mark.parametrize(
     ("status", "location", "outcome", "words"),
     [
-        (307, "/mcp/", Outcome.NOTE, "/mcp/ on the same origin"),
+        (307, "/mcp/", Outcome.NOTE, "/mcp/ on the same server"),
         (301, "https://example.com/mcp", Outcome.FAILED, "https://example.com"),
         (307, "http://169.254.169.254/", Outcome.FAILED, "may not reach"),
     ],
@@ -164,7 +164,7 @@ def test_a_redirect_is_told_with_what_the_host_makes_of_it(
 
     server.intercept = moved
     made = diagnosis_of(server)
-    found = step(made, "Redirect")
+    found = step(made, "First answer (HTTP)")
     assert found.outcome is outcome
     assert words in found.words
     assert made.is_reached is (outcome is Outcome.NOTE)
@@ -230,7 +230,7 @@ def test_each_listing_and_each_read_fails_alone(diagnosis_of, server):
     failed = {each.name: each.words for each in made.steps if each.outcome is Outcome.FAILED}
     assert failed == {
         "Resources": "3 entries on 1 page, 2 of them facets.",
-        "Resource templates": "out of order",
+        "Resource templates": "The server answers with an error: out of order",
         "Tools": "The server cannot answer (HTTP 500).",
         "Facet “Drafts awaiting review”": "Unavailable.",
         "Facet “Tasks awaiting review”": "The server did not answer within 1 s.",
@@ -322,11 +322,14 @@ def test_the_text_names_each_step_once_and_who_can_fix_it(diagnosis_of, server):
     assert text.startswith("Diagnosis of it\nok     Name (DNS): 127.0.0.1 is an address")
     assert "FAILED Resources: 1 entry on 1 page, 0 of them facets." in text
     assert f"! Left out: “drafts”: title is missing or not text. [{Fixer.AUTHOR}]" in text
-    assert text.endswith("The server answers, and 1 step failed.")
+    assert text.endswith(
+        "The server answers, and 1 step failed: Resources. "
+        "Whoever makes or runs the server can fix it."
+    )
 
 
 def test_many_bad_entries_are_summed_up(diagnosis_of, server):
     publish(server, *(entry(f"bad-{number}", title=None) for number in range(500)))
     found = step(diagnosis_of(server), "Resources").findings
     assert len(found) == 21
-    assert found[-1].words == "And 481 more."
+    assert found[-1].words == "And 480 more."

@@ -54,7 +54,7 @@ def test_an_admin_sees_each_step_and_the_text_to_copy(alice_client, acme, server
     for _ in range(2):  # A second click walks again and changes nothing.
         answer = alice_client.post(PAGE)
         page = text_of(answer)
-        assert "The server answers, and 1 step failed." in page
+        assert "The server answers, and 1 step failed: Resources." in page
         assert "“bad”: title is missing or not text." in page
         assert "whoever makes or runs the server" in page
         assert "Diagnosis of Mail (127.0.0.1" in page
@@ -154,7 +154,7 @@ def test_the_command_says_it_in_words_and_in_json(acme, server):
     assert out.getvalue().startswith("Diagnosis of Mail (127.0.0.1")
     server.intercept = lambda _: Reply(503)
     out = io.StringIO()
-    with pytest.raises(CommandError, match="ends before"):
+    with pytest.raises(CommandError, match="ends at Protocol"):
         call_command("connector", "diagnose", "acme", "mail", "--json", stdout=out)
     made = json.loads(out.getvalue())
     assert made["verdict"] == "unreachable"

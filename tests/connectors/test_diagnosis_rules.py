@@ -96,9 +96,9 @@ def test_a_listing_that_is_not_whole_is_said():
 @pytest.mark.parametrize(
     ("template", "is_failure", "words"),
     [
-        ("crm://{id", True, "claims nothing"),
+        ("crm://{id", True, "claims no URIs"),
         (None, True, "missing or not text"),
-        (f"crm://{'x' * 2000}", True, "claims nothing"),
+        (f"crm://{'x' * 2000}", True, "claims no URIs"),
         ("files://{path}", False, "belongs to the host"),
         ("{+uri}", False, "ambiguous"),
     ],

@@ -22,24 +22,34 @@ class Authority:
         self._certificate = self._signed(self._name, self._key, 3650, is_authority=True)
         self.bundle = _pem(self._certificate)
 
-    def context_for(self, folder: Any, days: int = 365) -> ssl.SSLContext:
-        """What a server on 127.0.0.1 needs. days: until its certificate ends; it may have."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._signed(_name("127.0.0.1"), key, days, is_authority=False)
-        private = key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        path = folder / "server.pem"
-        path.write_text(_pem(certificate) + private.decode())
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(path)
-        return context
+    def context_for(
+        self, folder: Any, days: int = 365, names: tuple[str, ...] = ("localhost",)
+    ) -> ssl.SSLContext:
+        """What a server on 127.0.0.1 needs. days: until its certificate ends; it may have.
 
-    def _signed(self, subject: Any, key: Any, days: int, *, is_authority: bool) -> Any:
+        names: that the certificate is for; the address is one of them when "localhost" is.
+        """
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._signed(_name(names[0]), key, days, is_authority=False, names=names)
+        return _serving(folder, certificate, key)
+
+    def self_signed(self, folder: Any) -> ssl.SSLContext:
+        """A server that presents the authority's own certificate as its own."""
+        return _serving(folder, self._certificate, self._key)
+
+    def _signed(
+        self,
+        subject: Any,
+        key: Any,
+        days: int,
+        *,
+        is_authority: bool,
+        names: tuple[str, ...] = ("localhost",),
+    ) -> Any:
         now = datetime.now(UTC)
-        names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        known: list[x509.GeneralName] = [x509.DNSName(each) for each in names]
+        if "localhost" in names:
+            known.append(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -49,9 +59,22 @@ class Authority:
             .not_valid_before(now - timedelta(days=30))
             .not_valid_after(now + timedelta(days=days, hours=1))
             .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
+            .add_extension(x509.SubjectAlternativeName(known), critical=False)
         )
         return builder.sign(self._key, hashes.SHA256())
+
+
+def _serving(folder: Any, certificate: Any, key: Any) -> ssl.SSLContext:
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    path = folder / "server.pem"
+    path.write_text(_pem(certificate) + private.decode())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context
 
 
 def _name(text: str) -> Any:
