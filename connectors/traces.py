@@ -164,7 +164,7 @@ def _call(trace: Trace) -> ToolCall:
         workspace_id=trace.workspace_id,
         connector_id=trace.connector_id,
         connector_name=trace.connector_name[:100],
-        # Named by a server; PostgreSQL takes no NUL.
+        # Named by a server, in the problem too; PostgreSQL takes no NUL.
         tool=flatten(trace.tool)[:200],
         caller=trace.caller,
         user_id=trace.user_id,
@@ -172,7 +172,7 @@ def _call(trace: Trace) -> ToolCall:
         started_at=trace.started_at,
         duration_ms=trace.duration_ms,
         outcome=trace.outcome,
-        problem=trace.problem[:300],
+        problem=flatten(trace.problem)[:300],
         resources_read=read,
         resources_refused=len(trace.events) - read,
     )

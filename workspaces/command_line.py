@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import _SubParsersAction
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ class ActsCommand(BaseCommand):
         raise NotImplementedError
 
     def handle(self, *args: Any, act: Callable[..., Report], json: bool, **options: Any) -> None:
+        refuse_unstorable(options)
         try:
             report = act(**options)
         except ValidationError as error:
@@ -55,6 +57,18 @@ def add_act(acts: Acts, name: str, act: Callable[..., Report], words: str) -> Co
     parser.add_argument("--json", action="store_true", help="Print one JSON object.")
     parser.set_defaults(act=act)
     return parser
+
+
+def refuse_unstorable(options: dict[str, Any]) -> None:
+    """Refuse an argument that is no text: bytes that are not UTF-8, which Python hands on as halves
+    of characters, and NUL, which only a caller in Python can give.
+
+    Raises: CommandError.
+    """
+    for name, value in options.items():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and re.search("[\x00\ud800-\udfff]", text):
+                raise CommandError(f"“{name}” holds characters that cannot be stored.")
 
 
 def workspace_named(slug: str) -> Workspace:

@@ -23,7 +23,7 @@ from connectors.inputs import (
     problem_of_value,
 )
 from connectors.models import Connector, Secret, SecretKind, Transport
-from connectors.protocol.placements import parse_placements
+from connectors.protocol.placements import Placement, parse_placements
 from connectors.protocol.server_json import Refusal, ServerDescription, parse_server_json
 from connectors.protocol.text import is_blank
 from connectors.runtime import is_allowed_address
@@ -53,18 +53,15 @@ def connector_from(options: dict[str, Any]) -> tuple[Connector, list[Declared]]:
             raise Refused(f"“{command}” is not one of STDIO_SERVERS.")
     elif problem := problem_of_address(url, is_allowed_address):
         raise Refused(problem)
-    placements = [_json(text, "--placement") for text in options["placement"]]
-    reasons = parse_placements(placements)[1]
-    if reasons:
-        raise Refused("; ".join(reasons))
+    placements = _placements(options["placement"])
     if description and not placements:
-        placements = [as_entry(each) for each in description.placements]
+        placements = description.placements
     connector = Connector(
         name=name,
         url=url,
         transport=Transport.STDIO if command else Transport.HTTP,
         command=command,
-        placements=placements,
+        placements=[as_entry(each) for each in placements],
         required=as_json(declared),
         ca_bundle=bundle_from(options["ca_bundle"]),
     )
@@ -85,6 +82,14 @@ def bundle_from(path: str | None) -> str:
     bundle = clean_bundle(_read(path) if path else "")
     _refuse(problem_of_bundle(bundle))
     return bundle
+
+
+def _placements(given: list[str]) -> tuple[Placement, ...]:
+    """What can be read of them is stored, and nothing else that stands in the JSON."""
+    placements, reasons = parse_placements([_json(text, "--placement") for text in given])
+    if reasons:
+        raise Refused("; ".join(reasons))
+    return tuple(placements)
 
 
 def secrets_from(

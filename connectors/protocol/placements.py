@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from connectors.protocol.text import flatten, is_blank, shorten
+from connectors.protocol.text import flatten, is_blank, is_storable, shorten
 
 MAX_PLACEMENTS: Final = 32
 MAX_ROUTE_CHARS: Final = 200
@@ -98,7 +98,7 @@ def _matching(pattern: re.Pattern[str], value: object, max_chars: int = 64) -> s
 
 
 def _label_of(value: object) -> str | None:
-    if not isinstance(value, str) or is_blank(value[:MAX_LABEL_CHARS]):
+    if not isinstance(value, str) or is_blank(value[:MAX_LABEL_CHARS]) or not is_storable(value):
         return None
     return flatten(value[:MAX_LABEL_CHARS])
 

@@ -33,3 +33,8 @@ def is_blank(text: str) -> bool:
 def is_encodable(text: str) -> bool:
     """Say whether UTF-8 can carry a text: a lone surrogate out of a JSON escape cannot travel."""
     return text.isascii() or _LONE_SURROGATES.search(text) is None
+
+
+def is_storable(text: str) -> bool:
+    """Say whether every database takes a text: PostgreSQL takes no NUL, and none half a pair."""
+    return "\x00" not in text and is_encodable(text)

@@ -75,7 +75,7 @@ def test_add_stores_a_connector_at_rest(acme):
         "server_version": "",
         "advertises_facets": False,
     }
-    assert Connector.objects.get().placements == [json.loads(placement)]
+    assert Connector.objects.get().placements == [json.loads(placement) | {"priority": 100}]
     assert {each.name: each.value for each in Secret.objects.all()} == {
         "token": MARKER,
         "X-Team": MARKER,
@@ -238,6 +238,11 @@ def test_what_cannot_be_done_is_said_in_words(acme, words, said):
         ["--bearer", f"{MARKER} x"],
         ["--placement", "{"],
         ["--placement", '{"slot": "main", "route": "/etc"}'],
+        ["--placement", '{"slot": "main", "label": "a\\u0000b"}'],
+        ["--placement", '{"slot": "main", "label": "a\\ud800b"}'],
+        ["--placement", '{"slot": "main\\u0000"}'],
+        ["--variable", "tenant=a\x00b"],
+        ["--header", "X-Key: a\udcffb"],
     ],
 )
 def test_a_bad_option_is_refused_without_repeating_a_secret(acme, option):

@@ -172,6 +172,7 @@ def test_what_is_gone_meanwhile_leaves_a_trace_without_it(transactional_db, acme
 
 def test_names_that_no_database_takes_cost_no_trace(transactional_db, acme, alice):
     odd = trace(acme, alice, tool="a\x00b\ud800" + "c" * 500)
+    odd.problem = "This token may not call a\x00b\ud800."
     odd.events = [Event("crm://\x00\ud800", 0, "not_found")]
 
     write_traces([odd])

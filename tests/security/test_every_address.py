@@ -328,3 +328,43 @@ def test_hostile_text_is_text_on_every_page(hostile, alice_client, address):
     assert page.harm == []
     assert page.bare == []
     assert "alert(1)</script>" not in answer.content.decode()
+
+
+# --- What no database takes --------------------------------------------------------------------
+
+FIELD = re.compile(r"<(?:input|textarea|select|button)\b[^>]*>")
+ODD = "a\x00b"
+
+
+def fields_in(html, *, also_hidden):
+    """What a form of a page would send, with a NUL in all that somebody could write."""
+    sent = {}
+    for tag in FIELD.findall(html):
+        name, value = (re.search(rf'\s{each}="([^"]*)"', tag) for each in ("name", "value"))
+        if name and name[1] != "csrfmiddlewaretoken":
+            is_kept = 'type="hidden"' in tag and not also_hidden
+            sent[name[1]] = value[1] if is_kept and value else ODD
+    return sent
+
+
+@pytest.mark.parametrize("also_hidden", [False, True])
+def test_a_nul_in_each_field_of_each_form_is_no_error_of_ours(
+    acme_filled, alice, alice_client, also_hidden
+):
+    ready(None, owner=alice, slug="mine")
+    known, tried = {**acme_filled, "connector": "mail"}, 0
+    for address in [each for each in ALL if each[0] != "workspaces:sign_out"]:
+        values = {**known, "connector": "mine"} if address in PERSONAL else known
+        try:
+            path = path_of(address, values)
+        except KeyError:
+            continue  # A link out of an e-mail or of another site: those have tests of their own.
+        page = alice_client.get(path)
+        if page.status_code == 200 and "text/html" in page["Content-Type"]:
+            fields = fields_in(page.content.decode(), also_hidden=also_hidden)
+            assert (address[0], alice_client.post(path, fields).status_code < 500) == (
+                address[0],
+                True,
+            )
+            tried += bool(fields)
+    assert tried > 10

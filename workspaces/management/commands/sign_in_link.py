@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from workspaces.command_line import person_named
+from workspaces.command_line import person_named, refuse_unstorable
 from workspaces.sign_in_links import sign_in_path
 
 
@@ -22,6 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
 
     def handle(self, *args: Any, email: str, origin: str, **options: Any) -> None:
+        refuse_unstorable({"email": email})
         user = person_named(email)
         if not user.is_active:
             raise CommandError(f"{email} may not sign in: the account is switched off.")
