@@ -42,6 +42,8 @@ NO_PAGES = {
 OVER = {"connectors:oauth_callback": 400, "workspaces:sign_in_link": 410}
 
 SIGN_IN = "workspaces:sign_in"
+# What the page says that it takes at most.
+DIAGNOSIS_MS = 30_000
 # Forms that refuse to be sent empty, and the buttons that send them.
 EMPTY_FORMS = {
     "connectors:add": "Add and connect",
@@ -140,6 +142,10 @@ class House:
         page.get_by_role("button", name="Call").click()
         expect(page.get_by_role("heading", name="What is sent")).to_be_visible()
         yield "a call to confirm", path
+        page.goto(self.place.stack.url + paths["connectors:diagnosis"])
+        page.get_by_role("button", name="Diagnose").click()
+        expect(page.locator("#steps")).to_be_focused(timeout=DIAGNOSIS_MS)
+        yield "a diagnosis", paths["connectors:diagnosis"]
         page.goto(self.place.stack.url + paths["workspaces:tokens"])
         page.get_by_label("Name").fill(uuid4().hex)
         page.get_by_role("button", name="Create token").click()
