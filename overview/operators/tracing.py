@@ -6,12 +6,13 @@ is exported that is not named in this code. Why so: docs/decisions/tracing.md.
 
 from __future__ import annotations
 
-import logging
+import atexit
 import os
+import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from celery.signals import before_task_publish, task_postrun, task_prerun, worker_shutdown
+from celery.signals import before_task_publish, task_postrun, task_prerun
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
@@ -25,12 +26,10 @@ if TYPE_CHECKING:
 
     from opentelemetry.sdk.trace import TracerProvider
 
-logger = logging.getLogger(__name__)
-
 NAME = "workspace-overview"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _ENDPOINT = "/mcp/<slug>"
-_FLUSH_MS = 2_000
+FLUSH_SECONDS = 1.5
 """How long a stopping process waits for a collector."""
 
 _provider: TracerProvider | None = None
@@ -68,6 +67,7 @@ def start(environ: Mapping[str, str] = os.environ) -> None:
     provider = new_provider()
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     record(provider)
+    atexit.register(flush)
 
 
 def _refuse_others(environ: Mapping[str, str]) -> None:
@@ -90,7 +90,7 @@ def new_provider() -> TracerProvider:
     from opentelemetry.sdk.trace import TracerProvider
 
     resource = Resource({"service.name": NAME}).merge(OTELResourceDetector().detect())
-    return TracerProvider(resource=resource)
+    return TracerProvider(resource=resource, shutdown_on_exit=False)
 
 
 def record(provider: TracerProvider | None) -> None:
@@ -101,17 +101,12 @@ def record(provider: TracerProvider | None) -> None:
 
 
 def flush() -> None:
-    """Send what is still here. For processes that end without Python's own clean-up."""
+    """Send what is still here, when a process ends. A collector that is away does not hold it up:
+    the SDK itself would try for 10 s and more."""
     if _provider is not None:
-        _provider.force_flush(_FLUSH_MS)
-
-
-def stop() -> None:
-    """Record no more, and send what is still here."""
-    ending = _provider
-    record(None)
-    if ending is not None:
-        ending.shutdown()
+        sending = threading.Thread(target=_provider.force_flush, name="last-spans", daemon=True)
+        sending.start()
+        sending.join(FLUSH_SECONDS)
 
 
 @sync_only_middleware
@@ -174,7 +169,6 @@ def connect() -> None:
     before_task_publish.connect(_send_context, weak=False)
     task_prerun.connect(_begin, weak=False)
     task_postrun.connect(_end, weak=False)
-    worker_shutdown.connect(lambda **_: flush(), weak=False)
 
 
 def _send_context(headers: dict[str, Any], **_: Any) -> None:

@@ -34,4 +34,5 @@ def recording():
     try:
         yield found
     finally:
-        tracing.stop()
+        tracing.record(None)
+        provider.shutdown()

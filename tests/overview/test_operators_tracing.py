@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import queue
+import socket
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -272,6 +274,15 @@ class _Receive(BaseHTTPRequestHandler):
         pass
 
 
+def ended():
+    """Record no more, and leave no thread behind."""
+    provider = tracing._provider
+    tracing.record(None)
+    atexit.unregister(tracing.flush)
+    if provider is not None:
+        provider.shutdown()
+
+
 def test_spans_arrive_at_a_collector_by_otlp(monkeypatch, client, db):
     collector = Collector()
     threading.Thread(target=collector.serve_forever, args=(0.05,), daemon=True).start()
@@ -284,7 +295,7 @@ def test_spans_arrive_at_a_collector_by_otlp(monkeypatch, client, db):
         tracing.flush()
         path, body = collector.received.get(timeout=10)
     finally:
-        tracing.stop()
+        ended()
         collector.shutdown()
         collector.server_close()
     assert path == "/v1/traces"
@@ -292,3 +303,20 @@ def test_spans_arrive_at_a_collector_by_otlp(monkeypatch, client, db):
     said = {each.key: each.value.string_value for each in found.resource.attributes}
     assert said == {"service.name": "workspace-overview", "deployment.environment": "test"}
     assert found.scope_spans[0].spans[0].name == "GET /sign-in/"
+
+
+def test_a_collector_that_is_silent_holds_no_ending_process_up(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", place)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+        monkeypatch.setattr(tracing, "FLUSH_SECONDS", 0.05)
+        try:
+            tracing.start()
+            with spans.span("something"):
+                pass
+            tracing.flush()
+            assert "last-spans" in [each.name for each in threading.enumerate()]
+        finally:
+            silent.close()
+            ended()
