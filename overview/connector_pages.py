@@ -14,6 +14,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from connectors import inspection
+from connectors.dated import Fact, dated_facts, has_credential, last_call_at
 from connectors.desk import overlapping_of, warning_of
 from connectors.endpoint.stored import catalogue_for
 from connectors.inputs import host_of
@@ -112,6 +113,7 @@ def connector(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     standing = standing_now(found, now)
     listings = inspection.listings_of(found)
     context = _facts(found, listings, now) | _acts(member, standing) | _facets(found, listings, now)
+    context["known"] = _known(found, context)
     # Its counts are read while somebody looks at them here, as on the overview.
     watch(member.workspace)
     context |= {
@@ -165,6 +167,17 @@ def _facts(connector: Connector, listings: dict[str, Listing], now: datetime) ->
         "tools": inspection.tools_in(tools),
         "calls": inspection.recent_calls(connector),
     }
+
+
+def _known(connector: Connector, context: dict[str, Any]) -> list[Fact]:
+    facets: list[FacetLine] = context["facets"]
+    times = [at for each in facets for at in (each.reading.counted_at, each.failed_at)]
+    times.append(last_call_at(connector, context["calls"]))
+    return dated_facts(
+        connector,
+        is_credential_sent=has_credential(connector),
+        called_at=max((at for at in times if at), default=None),
+    )
 
 
 def _acts(member: Member, standing: Standing) -> dict[str, Any]:
