@@ -3,8 +3,8 @@
     with services() as variables, Stack(directory, variables) as stack:
         ... stack.url, stack.webs[0].url, stack.manage("workspace", "list") ...
 
-Every process is one of the operating system's, started as deploy/ starts it, with a log in the
-folder. Tests, `make production-like` and the fault harness share it.
+Every process is one of the operating system's, with a log in the folder, and the command line is
+the Procfile's. Tests, `make production-like` and the fault harness share it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
+from tests.deployed import procfile, words_of
 from tests.hosts import ROOT, START_SECONDS, free_port
 from workspaces.background import BackgroundLoop
 
@@ -35,9 +36,15 @@ class Managed:
     """One process that can be started, stopped, killed, and started again."""
 
     def __init__(
-        self, name: str, words: Sequence[str], environment: Mapping[str, str], folder: Path
+        self,
+        name: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        cwd: Path = ROOT,
     ) -> None:
-        self.name, self.words, self.log = name, words, folder / f"{name}.log"
+        self.name, self.words, self.cwd = name, words, cwd
+        self.log = folder / f"{name}.log"
         self._environment = environment
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -53,8 +60,8 @@ class Managed:
         with self.log.open("ab") as log:
             # A session of its own: a terminal's Ctrl-C ends them in order, not all at once.
             self.process = subprocess.Popen(
-                [sys.executable, *self.words],
-                cwd=ROOT,
+                self.words,
+                cwd=self.cwd,
                 env=dict(self._environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -89,9 +96,7 @@ class Web(Managed):
 
     def __init__(self, name: str, environment: Mapping[str, str], folder: Path) -> None:
         self.port = free_port()
-        words = ["-m", "uvicorn", "overview.asgi:application", "--port", str(self.port)]
-        words += ["--timeout-graceful-shutdown", "5", "--ws-ping-interval", "20"]
-        words += ["--no-access-log", "--no-server-header", "--log-level", "warning"]
+        words = words_of(procfile()["web"], {"PORT": str(self.port)})
         super().__init__(name, words, environment, folder)
 
     @property
@@ -103,8 +108,8 @@ class Front:
     """One address for several ports: each connection goes to the next one that listens."""
 
     def __init__(self, ports: Sequence[int], port: int = 0) -> None:
-        self._ports = itertools.cycle(ports)
-        self._count = len(ports)
+        turns = [[*ports[first:], *ports[:first]] for first in range(len(ports))]
+        self._turns = itertools.cycle(turns)
         self._loop = BackgroundLoop("front")
         self._server = self._loop.run(self._listen(port), 5)
         self.port: int = self._server.sockets[0].getsockname()[1]
@@ -113,7 +118,7 @@ class Front:
         return await asyncio.start_server(self._serve, "127.0.0.1", port)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for port in itertools.islice(self._ports, self._count):
+        for port in next(self._turns):
             with contextlib.suppress(OSError):
                 inside, outside = await asyncio.open_connection("127.0.0.1", port)
                 break
@@ -166,28 +171,13 @@ class Stack:
             **environment,
         }
         self.webs = [Web(f"web{n}", self.environment, folder) for n in (1, 2)]
-        self.workers = [self._worker(n) for n in (1, 2)]
-        self.beats = [self._beat(n + 1) for n in range(beats)]
+        self.workers = [self._other("worker", n) for n in (1, 2)]
+        self.beats = [self._other("beat", n + 1) for n in range(beats)]
         self._port = port
 
-    def _worker(self, number: int) -> Managed:
-        words = ["-m", "celery", "-q", "-A", "overview", "worker", "--pool", "threads"]
-        words += ["--without-gossip", "--without-mingle", "-n", f"worker{number}@%h"]
-        return Managed(f"worker{number}", words, self.environment, self.folder)
-
-    def _beat(self, number: int) -> Managed:
-        words = [
-            "-m",
-            "celery",
-            "-q",
-            "-A",
-            "overview",
-            "beat",
-            "--scheduler",
-            "celery.beat:Scheduler",
-        ]
-        words += ["--pidfile="]
-        return Managed(f"beat{number}", words, self.environment, self.folder)
+    def _other(self, kind: str, number: int) -> Managed:
+        words = words_of(procfile()[kind], {"PORT": str(number)})
+        return Managed(f"{kind}{number}", words, self.environment, self.folder)
 
     @property
     def processes(self) -> Iterator[Managed]:
@@ -241,9 +231,9 @@ class Stack:
                 time.sleep(0.1)
 
 
-def is_ready(url: str) -> bool:
+def is_ready(url: str, path: str = "/readyz") -> bool:
     try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=5) as answer:
+        with urllib.request.urlopen(url + path, timeout=5) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
