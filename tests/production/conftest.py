@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.production.agent import Agent
 from tests.production.site import Site
 from tests.services import services
 from tests.stack import Stack
 
 FRESH_SECONDS = 3
 READ_SECONDS = 1
+LISTING_SECONDS = 5
+BUDGET = 20
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +26,15 @@ def site(tmp_path_factory):
             beats=2,
             FACET_FRESH_SECONDS=str(FRESH_SECONDS),
             FACET_READ_TIMEOUT_SECONDS=str(READ_SECONDS),
+            FACET_LISTING_SECONDS=str(LISTING_SECONDS),
+            RESOURCE_BUDGET=f"{BUDGET}/day",
+            RESOURCE_BUDGET_BURST=str(BUDGET),
             METRICS_TOKEN="scrape-me",
         ) as stack,
     ):
         yield Site(stack)
+
+
+@pytest.fixture(scope="session")
+def agent(site):
+    return Agent(site.stack)
