@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import threading
-import urllib.error
-import urllib.request
-from collections import Counter
+import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from tests.faults.outages import Refusal, why, why_refused
 from tests.faults.truth import TOOL, Truth
+from tests.production.agent import Agent, was_done
 from tests.production.site import Site
 
 PAGES = 8
+PANEL = "data-row"
 
 
 @dataclass
 class Seen:
-    """What people saw: how often which answer, and everything that must not be."""
+    """What people saw: how often a page, and everything that must not be."""
 
-    answers: Counter[str] = field(default_factory=Counter)
+    pages: int = 0
+    refusals: list[Refusal] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     reconnects: int = 0
 
@@ -70,13 +71,18 @@ class Pages:
             self._ended.wait(random.uniform(0.2, 1))
 
     def _ask(self) -> None:
+        url = self.site.stack.url
         while not self._ended.wait(0.2):
+            asked_at = time.time()
             try:
-                rows = self.site.rows(self.site.stack.url)
+                rows = self.site.rows(url)
+                page = self.site.get("/w/acme/", url)
             except Exception as error:
-                self.seen.answers[_word_for(error)] += 1
+                self.seen.refusals.append(Refusal(why(error), asked_at, time.time()))
                 continue
-            self.seen.answers["200"] += 1
+            self.seen.pages += 1
+            if PANEL not in page:
+                self.seen.wrong.append("a page without its panel")
             for row in rows:
                 self._judge(row)
 
@@ -88,31 +94,17 @@ class Pages:
             self.seen.wrong.append(f"{row['app']} {row['count']} of {row['counted_at']}")
 
 
-def _word_for(error: Exception) -> str:
-    return str(getattr(error, "code", type(error).__name__))
-
-
-class Agent:
+class Caller:
     """Calls a tool again and again, each time with an id of its own, and never the same twice."""
 
     def __init__(self, site: Site, truth: Truth) -> None:
-        self.answers: Counter[str] = Counter()
+        self.refusals: list[Refusal] = []
         self.noted: list[str] = []
-        self._truth = truth
-        made = site.stack.manage("token", "create", "acme", "alice@example.com", "--json")
-        self._headers = {
-            "Authorization": f"Bearer {json.loads(made)['token']}",
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "MCP-Protocol-Version": "2026-07-28",
-            "Mcp-Method": "tools/call",
-            "Mcp-Name": f"{truth.name}__{TOOL}",
-        }
-        self._url = f"{site.stack.url}/mcp/acme"
+        self._url, self._agent, self._truth = site.stack.url, Agent(site.stack), truth
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._main, daemon=True)
 
-    def __enter__(self) -> Agent:
+    def __enter__(self) -> Caller:
         self._thread.start()
         return self
 
@@ -130,28 +122,13 @@ class Agent:
 
     def _main(self) -> None:
         while not self._ended.wait(0.2):
-            call = uuid4().hex
+            call, asked_at = uuid4().hex, time.time()
             try:
-                said = self._call(call)
+                said = self._agent.call(self._url, f"{self._truth.name}__{TOOL}", {"id": call})
+                reason = None if was_done(said) else why_refused(said)
             except Exception as error:
-                self.answers[_word_for(error)] += 1
-                continue
-            is_noted = "result" in said and not said["result"].get("isError")
-            self.answers["noted" if is_noted else "refused"] += 1
-            if is_noted:
+                reason = why(error)
+            if reason is None:
                 self.noted.append(call)
-
-    def _call(self, call: str) -> dict[str, Any]:
-        envelope = {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
-        params = {"name": self._headers["Mcp-Name"], "arguments": {"id": call}, "_meta": envelope}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        request = urllib.request.Request(self._url, json.dumps(message).encode(), self._headers)
-        with urllib.request.urlopen(request, timeout=15) as answer:
-            body = answer.read().decode()
-        # One event, or plain JSON.
-        _, is_stream, data = body.partition("data: ")
-        said: dict[str, Any] = json.loads(data if is_stream else body)
-        return said
+            else:
+                self.refusals.append(Refusal(reason, asked_at, time.time()))
