@@ -44,7 +44,9 @@ def proxy_at(text: str) -> Proxy:
 
     Raises: ValueError, in words without what was given.
     """
-    problem = "it has to be http://proxy.example.com:3128, or http://user:password@… before that"
+    problem = (
+        "it has to be http://proxy.example.com:3128, with user:password@ before the name or not"
+    )
     try:
         parts = urlsplit(text.strip())
         host, port = parts.hostname, parts.port

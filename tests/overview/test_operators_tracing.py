@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from celery import shared_task
+from celery.signals import before_task_publish
 from django.core.exceptions import ImproperlyConfigured
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -159,6 +160,23 @@ def test_what_fails_is_a_span_with_the_kind_of_fault(acme, recorded):
     asked = recorded.named("ping")
     assert {each.attributes["outcome"] for each in asked} == {"unreachable"}
     assert not asked[0].status.is_ok
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_an_agents_request_queues_belongs_to_its_trace(acme, alice, recorded):
+    install(acme, "mail")  # Nothing is listed of it, so that its listings are due.
+    queued = []
+
+    def note(sender, headers, **_):
+        queued.append((sender, headers.get("traceparent", "")))
+
+    before_task_publish.connect(note)
+    with site_on_a_port() as site:
+        Outside(site, "acme", token_for(acme, alice)).post()
+    before_task_publish.disconnect(note)
+    (web,) = recorded.named("POST /mcp/<slug>")
+    assert [sender for sender, _ in queued] == ["connectors.tasks.list_connector"]
+    assert trace_of(web) in queued[0][1]
 
 
 def call_with_a_citation(acme, alice, server, revision):
