@@ -16,6 +16,7 @@ from playwright.sync_api import APIResponse, Page, Route, expect
 from tests.browser.counted import Counted
 from tests.browser.house import DIAGNOSIS_MS
 from tests.browser.place import Place
+from tests.browser.test_live_page import stopped_clock
 from tests.browser.test_shell_page import OPTIONS
 from tests.browser.test_stack_journey import press, says
 from tests.browser.test_stack_live import SOON
@@ -140,20 +141,20 @@ def test_what_is_opened_and_what_has_the_focus_stays_so_while_the_page_changes(p
 def test_a_page_asks_for_half_a_minute_at_most_and_not_once_nothing_is_on_its_way(place: Place):
     place.tasks()
     page = place.open()
-    page.clock.install()
+    time = stopped_clock(page)
     asked = keep_changing(page)
     page.goto(place.url("connectors/tasks/"))
     for n in range(2, 32):
         with page.expect_response("**/connectors/tasks/"):
-            page.clock.run_for(1_000)
+            time.run_for(1_000)
         expect(page.locator("#connector")).to_have_attribute("data-state", re.compile(f"^{n} "))
-    page.clock.run_for(60_000)
+    time.run_for(60_000)
     assert len(asked) == 31
     page.unroute("**/connectors/tasks/")
     page.goto(place.url("connectors/tasks/"))
     fetches: list[str] = []
     page.on("request", lambda each: fetches.append(each.url))
-    page.clock.run_for(60_000)
+    time.run_for(60_000)
     assert fetches == []
 
 
@@ -212,13 +213,13 @@ def test_newer_calls_are_told_and_shown_on_demand_in_the_readers_time(place: Pla
 
     call()
     page = place.open(timezone_id="Asia/Kolkata")
-    page.clock.install()
+    time = stopped_clock(page)
     page.goto(place.url("traces/"))
     calls = page.locator("tbody tr")
     expect(calls).to_have_count(1)
     expect(page.get_by_role("columnheader", name="Time (Asia/Calcutta)")).to_be_visible()
     call()
-    page.clock.run_for(15_000)
+    time.run_for(15_000)
     expect(calls).to_have_count(1)
     page.get_by_role("link", name="1 newer call – show").click()
     expect(calls).to_have_count(2)
