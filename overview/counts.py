@@ -52,21 +52,25 @@ def counts_due(now: datetime) -> Q:
     """Stored facets to read again: not fresh, told to have changed, or of an earlier connection;
     and not just failed.
 
-    A count that ends is read once more at once, whatever failed just before (F-113).
+    A count that ends is read once more at once, whatever failed just before (F-113), and so is one
+    whose connection is another one since (F-146).
     """
     times = policy()
     max_age = timedelta(seconds=times.max_age_seconds)
+    is_of_another = ~Q(epoch=F("connector__epoch"))
     is_old = (
         Q(read_at__isnull=True)
         | Q(changed_at__isnull=False)
         | listings.has_passed("read_at", times.fresh_seconds, now)
-        | ~Q(epoch=F("connector__epoch"))
+        | is_of_another
     )
     has_ended = Q(read_at__lt=now - max_age, failed_at__lte=F("read_at") + max_age)
     has_paused = Q(failed_at__isnull=True) | listings.has_passed(
         "failed_at", times.retry_seconds, now
     )
-    return is_old & (has_paused | has_ended) & listings.is_free(now, _lease_seconds())
+    return (
+        is_old & (has_paused | has_ended | is_of_another) & listings.is_free(now, _lease_seconds())
+    )
 
 
 def _lease_seconds() -> float:
