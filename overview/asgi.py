@@ -7,18 +7,19 @@ import os
 import warnings
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "overview.settings")
 # WhiteNoise answers with files; reading one in a thread is what Django should do with them.
 warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronous iterators")
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
 # Django has to be set up before these.
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from django.urls import path  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.urls import get_resolver, path  # noqa: E402
 
 from connectors.endpoint import McpEndpoint  # noqa: E402
 from connectors.runtime import close_runtime  # noqa: E402
@@ -26,8 +27,13 @@ from overview.bodies import bounded  # noqa: E402
 from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
 from overview.operators.probes import Probes  # noqa: E402
 from overview.operators.tracing import endpoint_spans, flush  # noqa: E402
+from overview.turns import TurnsHandler  # noqa: E402
 from workspaces import tallies  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
+
+django_application = TurnsHandler(settings.DATABASE_POOL_SIZE)
+# Not by the first request: after a restart all open pages would wait for it at once.
+_ = get_resolver().url_patterns
 
 # Typed loosely: the stubs know neither Django's path() around a consumer nor plain scopes.
 _socket: Any = OverviewConsumer.as_asgi()

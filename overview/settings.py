@@ -88,7 +88,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_structlog.middlewares.RequestMiddleware",
     "axes.middleware.AxesMiddleware",
-    "overview.one_thread.one_thread_middleware",
 ]
 
 ROOT_URLCONF = "overview.urls"
@@ -139,6 +138,8 @@ AXES_VERBOSE = False
 
 # --- Stores -----------------------------------------------------------------------------------
 
+# Also how many requests a web process works on at once: overview/turns.py.
+DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 if DATABASE_URL:
     DATABASES = {"default": env.db_url("DATABASE_URL")}
     # psycopg's pool returns a connection after each request and task; see docs/operations.md for
@@ -148,7 +149,7 @@ if DATABASE_URL:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
         "min_size": 1,
-        "max_size": env.int("DATABASE_POOL_SIZE", default=8),
+        "max_size": DATABASE_POOL_SIZE,
         "timeout": 10,
     }
 else:
