@@ -115,7 +115,8 @@ class GeneralForm(forms.Form):
     has_resource_tools = forms.BooleanField(
         required=False,
         label="Offer resource tools to outside clients",
-        help_text="Adds list_mcp_resources and read_mcp_resource to the tools of this workspace.",
+        help_text="Adds the tools list_mcp_resources and read_mcp_resource, with which an agent "
+        "finds and reads the resources of this workspace by itself.",
     )
 
 
