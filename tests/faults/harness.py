@@ -78,17 +78,22 @@ async def _slow(_: Any) -> None:
 
 
 class Run:
-    """One run of the harness. only: the names of the faults to choose from; none means all."""
+    """One run of the harness.
+
+    only: the names of the faults to choose from; none means all. haste: how much shorter than
+    usual each of them is, and the time to the next one.
+    """
 
     def __init__(
         self,
         seed: int,
         faults: int,
         only: Sequence[str] = (),
+        haste: float = 1,
         say: Callable[[str], object] = print,
     ) -> None:
         self._random, self._faults, self._say = random.Random(seed), faults, say
-        self._only = only
+        self._only, self._haste = only, haste
         self._outages = Outages()
         self.problems: list[str] = []
         say(f"seed {seed}, {faults} faults")
@@ -124,7 +129,8 @@ class Run:
 
     def _break(self, fault: Fault, truths: list[Truth]) -> None:
         """Break it, let the counts change meanwhile, and mend it."""
-        seconds, pause = self._random.uniform(0.3, 4), self._random.uniform(0.2, 3)
+        seconds = self._random.uniform(0.3, 4) / self._haste
+        pause = self._random.uniform(0.2, 3) / self._haste
         self._say(f"{time.strftime('%H:%M:%S')} {fault.name}, for {seconds:.1f} s")
         with self._outages.one(fault.name):
             fault.breaks()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -17,7 +18,7 @@ RECONNECTED_SECONDS = 60
 """After that: servers that were cut are ready again. The first retry of one comes after 15 to 30 s,
 the second after up to a minute (requirements 4.1)."""
 
-WEB, DATABASE, SERVER = "web", "postgres", "server"
+WEB, DATABASE, SERVER = "(kill|stop) web", "(stop|crash) postgres", "cut server0"
 NEEDS = {
     "no answer": (WEB, LIVE_SECONDS),
     "HTTP 500": (DATABASE, LIVE_SECONDS),
@@ -26,7 +27,8 @@ NEEDS = {
     "closed": (SERVER, LIVE_SECONDS),
     "unreachable": (SERVER, LIVE_SECONDS),
 }
-"""Why a request may be refused: what has to be broken, or mended so many seconds ago at most."""
+"""Why a request may be refused: the fault that has to last, or to be over for so many seconds at
+most."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +42,17 @@ class Refusal:
 
 @dataclass
 class Outage:
-    """Something that is broken. part: a process, a service, or a server."""
+    """Something that is broken, named as its fault: "cut server0"."""
 
     name: str
-    part: str
     began_at: float
     ended_at: float | None = None
 
     def explains(self, refusal: Refusal) -> bool:
-        part, seconds = NEEDS.get(refusal.why, ("", 0))
+        fault, seconds = NEEDS.get(refusal.why, ("nothing", 0))
         is_over = self.ended_at is not None and refusal.asked_at > self.ended_at + seconds
-        return (
-            bool(part)
-            and self.part.startswith(part)
-            and self.began_at <= refusal.answered_at
-            and not is_over
-        )
+        has_begun = self.began_at <= refusal.answered_at
+        return bool(re.match(fault, self.name)) and has_begun and not is_over
 
 
 @dataclass
@@ -66,8 +63,8 @@ class Outages:
 
     @contextmanager
     def one(self, name: str) -> Iterator[None]:
-        """Note one, named as its fault: "cut server0". Mended is what was told to come back."""
-        outage = Outage(name, name.split()[-1], time.time())
+        """Note one. It is over when what was broken is told to come back."""
+        outage = Outage(name, time.time())
         self.all.append(outage)
         try:
             yield
