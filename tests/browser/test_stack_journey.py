@@ -192,3 +192,26 @@ def test_a_problem_says_what_to_do_its_details_can_be_copied_and_reconnecting_en
     press(page, "Check now")
     says(page, "Tasks is being checked.")
     expect(page.locator("#connector")).not_to_have_attribute("data-pending", "", timeout=SOON)
+
+
+def test_an_overlap_is_found_from_its_warning_and_settled(place: Place):
+    template = {"uriTemplate": "crm://contacts/{id}", "name": "contact"}
+    for name in ("CRM", "Legacy"):
+        server = place.serve({})
+        server.raw.on("resources/templates/list", {"resourceTemplates": [template]})
+        place.connect(name, server.url)
+    page = place.open(path="connectors/")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    follow(page, "2 URI templates overlap")
+    page.get_by_label("URI", exact=True).fill("crm://contacts/42")
+    press(page, "Check URI")
+    expect(page.locator("#answer")).to_contain_text("both serve it: ambiguous")
+    example = page.get_by_role("article").locator("h3 code").inner_text()
+    press(page, f"Copy {example}")
+    assert page.evaluate("navigator.clipboard.readText()") == example
+    press(page, "Disconnect Legacy")
+    says(page, "is now served by CRM.")
+    expect(page.get_by_text("No overlaps.")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_text("No overlaps.")).to_be_visible()
+    assert place.connectors() == {"crm": "ready", "legacy": "at_rest"}

@@ -7,11 +7,13 @@ from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from tests.browser.site import box_of
 from tests.browser.test_shell_page import OPTIONS
+from tests.connectors.records import added
 from workspaces.actions import create_token
 from workspaces.models import ApiToken
 
@@ -135,6 +137,22 @@ def test_signing_in_by_keyboard_alone(page: Page, errors, here):
     page.keyboard.press("Shift+Tab")
     page.keyboard.press("Enter")
     expect(page).to_have_title("Tokens · Acme")
+
+
+def test_a_button_pressed_after_the_session_ended_leads_back_to_its_page(
+    page: Page, errors, here, enter, acme
+):
+    added(acme, "mail")
+    enter(page.context)
+    page.goto(here("/w/acme/connectors/mail/"))
+    Session.objects.all().delete()
+    page.get_by_role("button", name="Connect").first.click()
+    page.get_by_label("Email").fill("alice@example.com")
+    page.get_by_label("Password", exact=True).fill("Alice-secret-1")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Mail")
+    expect(page.locator("#standing")).to_have_text("Not connected")
+    assert page.url == here("/w/acme/connectors/mail/")
 
 
 @pytest.mark.parametrize("scripting", [True, False])
