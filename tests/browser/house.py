@@ -186,7 +186,7 @@ def furnish(place: Place, folder: Path) -> House:
     _connect(place, olga, folder)
     token = place.stack.manage("token", "create", place.slug, olga, "--name", "Laptop")
     page = live(place.open("olga"))
-    expect(page.locator("li[data-unavailable]")).to_have_count(1, timeout=10_000)
+    expect(page.locator("li[data-unavailable]")).to_have_count(1, timeout=20_000)
     page.goto(place.url("members/"))
     bob = page.get_by_role("link", name="Change bob").get_attribute("href") or ""
     trace, tool = _call(page, place)

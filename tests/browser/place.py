@@ -19,7 +19,7 @@ SEEN = {
     "replies": ("info", "Replies received"),
 }
 # A person waits no longer for anything, on a machine as busy as that of the tests.
-ACT_MS = 10_000
+ACT_MS = 20_000
 _numbers = itertools.count(1)
 
 

@@ -60,6 +60,6 @@ def test_a_form_leads_to_no_other_site(page: Page, db: None) -> None:
 
     page.route("**/*", answer)
     page.goto(PLACE)
-    with page.expect_console_message(lambda said: "form-action" in said.text, timeout=5_000):
+    with page.expect_console_message(lambda said: "form-action" in said.text, timeout=20_000):
         page.evaluate("document.forms[0].submit()")
     assert [url for url in asked if "evil" in url] == []

@@ -10,7 +10,7 @@ from tests.servers.authorization import authorization_server
 
 pytestmark = pytest.mark.browser
 
-SOON = 10_000
+SOON = 20_000
 
 
 def test_an_admin_signs_in_to_a_server_and_comes_back_to_it_ready(place: Place):
