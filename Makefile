@@ -31,9 +31,9 @@ conformance: .venv/dev
 faults: .venv/dev
 	@$(BIN)/python -m tests.faults $(ARGS)
 
-# Every benchmark in turn; writes docs/performance.md.
+# Every benchmark in turn, or make bench ARGS="gateways"; writes docs/performance.md.
 bench: .venv/dev
-	@CHROMIUM="$$(scripts/chromium)" $(BIN)/python -m benchmarks
+	@CHROMIUM="$$(scripts/chromium)" && export CHROMIUM && $(BIN)/python -m benchmarks $(ARGS)
 
 # Many open pages and connectors on what production runs: make load ARGS="--pages 100 --seconds 20".
 load: .venv/dev

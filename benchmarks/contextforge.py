@@ -44,9 +44,10 @@ class ContextForge:
 
 @contextlib.contextmanager
 def contextforge(folder: Path, **settings: str) -> Iterator[ContextForge]:
-    """Run it as it is installed: one process, on SQLite, which is what our embedded default is too.
+    """Run it as it is installed: one process, on SQLite, as our embedded default.
 
-    It may reach this machine, keeps its caches, and no limit of calls is in the way. Raises: LeftOut.
+    It may reach this machine, keeps its caches, and no limit of calls is in the way.
+    Raises: LeftOut.
     """
     python, version = installed(folder, "mcp-contextforge-gateway")
     port, key = free_port(), secrets.token_urlsafe(48)

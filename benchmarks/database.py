@@ -12,6 +12,10 @@ from collections.abc import Iterator
 @contextlib.contextmanager
 def temporary_database(settings: str = "overview.settings") -> Iterator[str]:
     """Set Django up on an empty SQLite database in a temporary folder; its path."""
+    from django.conf import settings as loaded
+
+    # They would name another database, and what is filled in here would go there.
+    assert not loaded.configured, "Django's settings were loaded before"
     directory = tempfile.mkdtemp(prefix="benchmark-")
     os.environ |= {
         "VAR_DIR": directory,

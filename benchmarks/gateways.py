@@ -160,7 +160,7 @@ the floor: what the protocol costs alone.
 | | asks for a token | whose server may be called | records calls | sessions upstream |
 |---|---|---|---|---|
 | the SDK's server | no | no question | no | one |
-| our endpoint | yes, per person and tool | per workspace and owner of a URI | each, in SQL | one each |
+| our endpoint | yes, per person, tools | per workspace, URI owner | each, in SQL | one each |
 | FastMCP's proxy | no | no question | no | one per request, or one for all |
 | mcp-proxy | no | no question | no | one |
 | ContextForge | yes | per team and role | metrics, in batches | one per caller's session |

@@ -11,6 +11,7 @@ import ipaddress
 from pathlib import Path
 
 from benchmarks.peers import peers
+from benchmarks.report import head, row
 from connectors.sessions import Connected, Limits, Sessions, Target
 
 CONNECTIONS = 300
@@ -46,9 +47,9 @@ def loopback(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 def main() -> None:
     with peers(latency_ms=0) as base:
         cost = asyncio.run(measure(base))
-    print(f"| memory of {CONNECTIONS} connections | measured | at most |")
-    print("|---|---|---|")
-    print(f"| all | {cost:.1f} MiB ({cost * 1024 / CONNECTIONS:.0f} KiB each) | 60 MB |")
+    head(f"memory of {CONNECTIONS} connections")
+    each = cost * 1024 / CONNECTIONS
+    row("all", f"{cost:.1f} MiB ({each:.0f} KiB each)", "60 MiB", is_met=cost <= 60)
 
 
 if __name__ == "__main__":

@@ -126,9 +126,9 @@ def relay(url: str):
     return server.streamable_http_app(stateless_http=True, streamable_http_path="/mcp")
 
 
-def serve(app) -> None:
-    """Serve on a free port and say which."""
-    config = uvicorn.Config(app, log_level="error", access_log=False, port=0)
+def serve(app, port: int = 0) -> None:
+    """Serve on this port, or a free one, and say which."""
+    config = uvicorn.Config(app, log_level="error", access_log=False, port=port)
     server = uvicorn.Server(config)
 
     async def run() -> None:
@@ -246,26 +246,28 @@ async def measure(ways: dict[str, Way]) -> None:
                     found[name].append(await way.round(http, at_once))
             ms = {name: min(each[0] for each in rounds) for name, rounds in found.items()}
             rate = {name: max(each[1] for each in rounds) for name, rounds in found.items()}
-            print(f"{at_once} at once")
-            for name in ways:
-                print(f"  {name:9} {ms[name]:6.2f} ms   {rate[name]:6.0f} calls/s")
+            print(f"\n| {at_once} at once | latency | calls per second | added, of the relay |")
+            print("|---|---|---|---|")
             added = {name: ms[name] - ms["direct"] for name in ways}
-            print(f"  the host adds {added['host'] / added['relay']:.2f}x what the relay adds")
+            for name in ways:
+                share = f"{added[name] / added['relay']:.2f} x" if added[name] else ""
+                print(f"| {name} | {ms[name]:.2f} ms | {rate[name]:.0f} | {share} |")
         uris = [f"crm://{number % 10}/{number}" for number in range(32)]
         plain = [await ways["host"].call(http) for _ in range(10)]
         citing = [await ways["host"].call(http, {"to": uris}) for _ in range(10)]
         added_ms = (statistics.median(citing) - statistics.median(plain)) * 1000
-        print(f"32 resource arguments of 50 ms each add {added_ms:.0f} ms")
+        print(f"\n32 resource arguments, whose owners take 50 ms each, add {added_ms:.0f} ms.")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--port", type=int, default=0, help="of the peer")
     parser.add_argument("--relay", metavar="URL")
     parser.add_argument("--host", metavar="URL")
     options = parser.parse_args()
     if options.peer:
-        return serve(Peer())
+        return serve(Peer(), options.port)
     if options.relay:
         return serve(relay(options.relay))
     if options.host:

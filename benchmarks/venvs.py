@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 INSTALL_SECONDS = 240
-START_SECONDS = 60
+START_SECONDS = 240
 
 
 class LeftOut(Exception):
@@ -65,7 +65,9 @@ def running(
     try:
         deadline = time.monotonic() + START_SECONDS
         while not _listens(port):
-            if process.poll() is not None or time.monotonic() > deadline:
+            if process.poll() is not None:
+                raise LeftOut(f"it ended with status {process.returncode} as it was started")
+            if time.monotonic() > deadline:
                 raise LeftOut(f"it did not start within {START_SECONDS} s")
             time.sleep(0.1)
         yield

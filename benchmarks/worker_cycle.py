@@ -1,0 +1,60 @@
+"""One round of the worker over a workspace, for `benchmarks.growth`: its sweep and its reads."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from benchmarks.peers import peers
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """task_sql: the statements of each task that reads."""
+
+    sweep_sql: int
+    sweep_ms: float
+    task_sql: list[int]
+    reads_ms: float
+
+
+def cycle_of(slug: str) -> Cycle:
+    """All counts of the workspace are due, and its servers answer at once."""
+    from connectors.models import Connector
+    from connectors.runtime import close_runtime
+
+    with peers(latency_ms=0) as base:
+        connectors = list(Connector.objects.filter(workspace__slug=slug))
+        for connector in connectors:
+            connector.url = f"{base}/{connector.slug.removeprefix('server-')}/mcp"
+        Connector.objects.bulk_update(connectors, ["url"], 500)
+        _round(slug)  # Everything is connected from here on, as in mid-life.
+        cycle = _round(slug)
+        close_runtime()
+    return cycle
+
+
+def _round(slug: str) -> Cycle:
+    from django.db import connection
+    from django.db.models import Q
+    from django.test.utils import CaptureQueriesContext
+    from django.utils import timezone
+
+    from overview.counts import due_connectors
+    from overview.models import StoredFacet
+    from overview.refresh import refresh
+    from overview.tasks import GROUP_SIZE
+
+    facets = StoredFacet.objects.filter(connector__workspace__slug=slug)
+    facets.update(read_at=None)
+    begun = time.perf_counter()
+    with CaptureQueriesContext(connection) as captured:
+        due = due_connectors(Q(workspace__slug=slug), timezone.now())
+    sweep_sql, sweep_ms = len(captured), (time.perf_counter() - begun) * 1000
+    task_sql, begun = [], time.perf_counter()
+    for start in range(0, len(due), GROUP_SIZE):
+        with CaptureQueriesContext(connection) as captured:
+            refresh(due[start : start + GROUP_SIZE])
+        task_sql.append(len(captured))
+    assert not facets.filter(read_at=None).exists()
+    return Cycle(sweep_sql, sweep_ms, task_sql, (time.perf_counter() - begun) * 1000)
