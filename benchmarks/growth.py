@@ -18,7 +18,7 @@ from benchmarks.worker_cycle import cycle_of
 
 SIZES = (10, 100, 1000)
 ABOVE_ZERO = 40
-STATEMENTS, SWEEP_STATEMENTS, READ_STATEMENTS = 8, 4, 60
+STATEMENTS, SWEEP_STATEMENTS, READ_STATEMENTS = 8, 4, 30
 """Of a page, of a sweep, and of one task that reads up to 50 connectors: what it claims, and what
 it keeps of each tenth of a second."""
 
@@ -48,7 +48,7 @@ def _measure() -> None:
         fragments[size] = client.get(f"/w/of-{size}/panel/").content
     cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
     paths = {f"{kind}{size}": f"/w/of-{size}/{kind}" for size in SIZES for kind in ("", "panel/")}
-    times = served(cookie, paths)
+    times = served(cookie, paths, rounds=40)
     print(
         "| connectors | SQL | page | compressed | server time | live fragment | its server time |"
     )

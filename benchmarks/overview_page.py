@@ -61,7 +61,7 @@ def _measure() -> None:
     row("server time against an empty page", words, "3", is_met=ratio <= 3)
 
 
-def served(cookie: str, paths: dict[str, str]) -> dict[str, float]:
+def served(cookie: str, paths: dict[str, str], rounds: int = ROUNDS) -> dict[str, float]:
     """Median milliseconds per request of each path, one after another, from a server process."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ def served(cookie: str, paths: dict[str, str]) -> dict[str, float]:
     try:
         peer = connected(port)
         times: dict[str, list[float]] = {name: [] for name in paths}
-        for number in range(ROUNDS + 10):
+        for number in range(rounds + 10):
             for name, path in paths.items():
                 started = time.perf_counter()
                 peer.request("GET", path, headers={"cookie": cookie, "accept-encoding": "gzip"})

@@ -16,6 +16,7 @@ class Cycle:
     sweep_ms: float
     task_sql: list[int]
     reads_ms: float
+    unread: int
 
 
 def cycle_of(slug: str) -> Cycle:
@@ -31,6 +32,7 @@ def cycle_of(slug: str) -> Cycle:
         _round(slug)  # Everything is connected from here on, as in mid-life.
         cycle = _round(slug)
         close_runtime()
+    assert not cycle.unread, f"{cycle.unread} facets of {slug} were not read"
     return cycle
 
 
@@ -40,13 +42,17 @@ def _round(slug: str) -> Cycle:
     from django.test.utils import CaptureQueriesContext
     from django.utils import timezone
 
+    from connectors.models import Listing
     from overview.counts import due_connectors
     from overview.models import StoredFacet
     from overview.refresh import refresh
     from overview.tasks import GROUP_SIZE
 
     facets = StoredFacet.objects.filter(connector__workspace__slug=slug)
-    facets.update(read_at=None)
+    facets.update(read_at=None, failed_at=None)
+    # Only counts are due, however long the filling took.
+    listings = Listing.objects.filter(connector__workspace__slug=slug)
+    listings.update(taken_at=timezone.now())
     begun = time.perf_counter()
     with CaptureQueriesContext(connection) as captured:
         due = due_connectors(Q(workspace__slug=slug), timezone.now())
@@ -56,5 +62,6 @@ def _round(slug: str) -> Cycle:
         with CaptureQueriesContext(connection) as captured:
             refresh(due[start : start + GROUP_SIZE])
         task_sql.append(len(captured))
-    assert not facets.filter(read_at=None).exists()
-    return Cycle(sweep_sql, sweep_ms, task_sql, (time.perf_counter() - begun) * 1000)
+    reads_ms = (time.perf_counter() - begun) * 1000
+    unread = facets.filter(read_at=None).count()
+    return Cycle(sweep_sql, sweep_ms, task_sql, reads_ms, unread)

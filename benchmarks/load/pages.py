@@ -29,15 +29,18 @@ _VERSION = re.compile(rb'data-version="(\d+)"')
 
 class Page:
     """One page. `seen` maps a changed count to when this page had it; `live_at` is None while the
-    page is not connected or has not yet looked again since."""
+    page is not connected or has not yet looked again since. `waited`: the seconds of each fetch."""
 
     def __init__(self, slug: str, session: str, http: Http, errors: Counter[str]) -> None:
         self.slug, self.seen = slug, dict[int, float]()
         self.live_at: float | None = None
+        self.port = 0
         self.opened_at: list[float] = []
+        self.waited: list[float] = []
         self._session, self._http, self._errors = session, http, errors
         self._version, self._etag = 0, ""
         self._is_wanted = False
+        self._open_since: float | None = None
         self._fetching: asyncio.Task[None] | None = None
         self._spread: asyncio.TimerHandle | None = None
 
@@ -45,11 +48,12 @@ class Page:
         """Keep the page open until cancelled."""
         attempts = 0
         while True:
+            self._open_since = None
             with contextlib.suppress(OSError, TimeoutError, WebSocketException):
                 await self._listen()
-            is_lasting = self.live_at and time.monotonic() - self.live_at > RETRY_LONGEST_SECONDS
-            attempts = 0 if is_lasting else attempts
-            self.live_at = None
+            self.live_at, since = None, self._open_since
+            if since is not None and time.monotonic() - since > RETRY_LONGEST_SECONDS:
+                attempts = 0
             pause = random.random() * min(RETRY_LONGEST_SECONDS, RETRY_FIRST_SECONDS * 2**attempts)
             attempts += 1
             # The page's script looks once a second.
@@ -70,7 +74,8 @@ class Page:
             ping_interval=None,
         )
         async with opening as socket:
-            self.opened_at.append(time.monotonic())
+            self._open_since, self.port = time.monotonic(), port
+            self.opened_at.append(self._open_since)
             self._refresh()
             async for text in socket:
                 self._hear(json.loads(text))
@@ -101,8 +106,10 @@ class Page:
                 self._errors[f"panel: {type(error).__name__}"] += 1
 
     async def _fetch(self) -> None:
+        asked = time.monotonic()
         answer = await self._http.get(f"/w/{self.slug}/panel/", self._session, self._etag)
         now = time.monotonic()
+        self.waited.append(now - asked)
         self.live_at = self.live_at or now
         if answer.status == 200:
             self._etag = answer.etag
