@@ -31,7 +31,7 @@ from overview.turns import TurnsHandler  # noqa: E402
 from workspaces import tallies  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
 
-django_application = TurnsHandler(settings.DATABASE_POOL_SIZE)
+django_application = TurnsHandler(settings.WEB_THREADS)
 # Not by the first request: after a restart all open pages would wait for it at once.
 _ = get_resolver().url_patterns
 

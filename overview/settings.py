@@ -92,6 +92,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "overview.urls"
 ASGI_APPLICATION = "overview.asgi.application"
+WEB_THREADS = env.int("WEB_THREADS", default=32)
 
 TEMPLATES = [
     {
@@ -138,8 +139,6 @@ AXES_VERBOSE = False
 
 # --- Stores -----------------------------------------------------------------------------------
 
-# Also how many requests a web process works on at once: overview/turns.py.
-DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 if DATABASE_URL:
     DATABASES = {"default": env.db_url("DATABASE_URL")}
     # psycopg's pool returns a connection after each request and task; see docs/operations.md for
@@ -149,7 +148,7 @@ if DATABASE_URL:
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
     DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
         "min_size": 1,
-        "max_size": DATABASE_POOL_SIZE,
+        "max_size": env.int("DATABASE_POOL_SIZE", default=8),
         "timeout": 10,
     }
 else:

@@ -20,7 +20,8 @@ class TurnsHandler(ASGIHandler):
     hundreds of threads fight for one interpreter and a handful of connections to the database, and
     all of them miss their deadlines. Waiting here costs nothing, and neither does who leaves
     meanwhile. Only the work takes a turn: no slow upload or slow reader holds one, nor a
-    connection. The whole chain is called plainly, middleware and view in one thread, because
+    connection. There are more turns than connections, for a view that waits for a server holds
+    none meanwhile. The whole chain is called plainly, middleware and view in one thread, because
     nothing in it awaits.
     """
 
