@@ -36,7 +36,11 @@ PLAIN = {"autocomplete": "off", "spellcheck": "false", "autocapitalize": "none"}
 class ConnectorForm(forms.Form):
     """The connector itself."""
 
-    name = forms.CharField(max_length=100, widget=forms.TextInput({"autocomplete": "off"}))
+    name = forms.CharField(
+        max_length=100,
+        error_messages={"required": "Enter a name."},
+        widget=forms.TextInput({"autocomplete": "off"}),
+    )
     transport = forms.ChoiceField(choices=Transport.choices)
     url = forms.CharField(
         label="Address",
@@ -96,7 +100,10 @@ class ConnectorForm(forms.Form):
                 self.add_error("command", "Choose a program.")
             return cleaned
         cleaned["command"] = ""
-        problem = problem_of_address(cleaned.get("url", ""), is_allowed_address)
+        address = cleaned.get("url", "")
+        problem = problem_of_address(address, is_allowed_address)
+        if not address and "url" not in self.errors:
+            problem = "Enter the address of its MCP endpoint."
         if problem:
             self.add_error("url", problem)
         return cleaned

@@ -84,7 +84,7 @@ def _field(argument: Argument) -> forms.Field:
         "help_text": argument.description or _title(argument),
         "required": argument.is_required,
         "initial": showable(_initial(argument)),
-        "error_messages": {"required": "Fill this in."},
+        "error_messages": {"required": f"Fill in {shorten(argument.name, 100)}."},
     }
     match argument.kind:
         case Kind.CHOICE | Kind.BOOLEAN:

@@ -70,7 +70,11 @@ class AddMemberForm(forms.Form):
         error_messages={"required": "Enter an email address."},
         widget=forms.EmailInput({"autocomplete": "off"}),
     )
-    role = forms.ChoiceField(choices=Role.choices, initial=Role.MEMBER)
+    role = forms.ChoiceField(
+        choices=Role.choices,
+        initial=Role.MEMBER,
+        error_messages={"required": "Choose a role."},
+    )
     user: User
 
     def __init__(self, member: Member, *args: Any, **kwargs: Any) -> None:
@@ -106,6 +110,7 @@ class RoleForm(forms.Form):
             (Role.ADMIN, "Admin: changes connectors, members and settings"),
             (Role.MEMBER, "Member: sees everything, changes nothing"),
         ],
+        error_messages={"required": "Choose a role."},
         widget=forms.RadioSelect,
     )
 
@@ -123,6 +128,7 @@ class GeneralForm(forms.Form):
 class AppearanceForm(forms.Form):
     theme = forms.ChoiceField(
         choices=[("system", "System"), ("light", "Light"), ("dark", "Dark")],
+        error_messages={"required": "Choose an appearance."},
         widget=forms.RadioSelect,
         help_text="Kept in this browser only.",
     )
@@ -137,6 +143,7 @@ class TokenForm(forms.Form):
     expiry = forms.ChoiceField(
         label="Expires",
         choices=[("30", "In 30 days"), ("90", "In 90 days"), ("date", "On a date")],
+        error_messages={"required": "Choose when it expires."},
         initial="90",
         widget=forms.RadioSelect,
     )

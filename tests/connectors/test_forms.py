@@ -97,7 +97,8 @@ def test_everything_that_was_filled_in_is_stored(acme, alice, alice_client):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"name": ""}, "This field is required."),
+        ({"name": ""}, "Enter a name."),
+        ({"url": ""}, "Enter the address of its MCP endpoint."),
         ({"name": " \u200b "}, "Enter a name."),
         ({"name": "x" * 101}, "at most 100"),
         ({"name": "CRM"}, "Another connector is named CRM already."),

@@ -154,7 +154,7 @@ def test_an_optional_argument_left_empty_is_not_sent_and_a_required_one_is_asked
     schema = {**properties(a={"type": "string"}, b={"type": "boolean"}), "required": ["b"]}
     assert sent(filled(schema, b="1")) == {"b": False}
     form = filled(schema, a="x")
-    assert form.errors == {"a1": ["Fill this in."]}
+    assert form.errors == {"a1": ["Fill in b."]}
 
 
 def test_defaults_are_filled_in():

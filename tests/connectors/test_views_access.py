@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from connectors.models import Connector
 from connectors.urls import urlpatterns
-from tests.browser.house import site_names
+from tests.browser.house import NO_PAGES, site_names
 from tests.connectors.records import MARKER, added, sheet
 
 READS = ["", "add/", "mail/"]
@@ -146,3 +146,20 @@ def test_who_signs_in_after_a_form_was_sent_too_late_lands_on_a_page(acme, alice
     assert landed["connectors:personal_check"] == "/account/connectors/mail/"
     assert landed["connectors:add"] == "/w/acme/connectors/add/"
     assert landed["connectors:tools"] == "/w/acme/tools/"
+
+
+def test_no_form_that_is_sent_empty_says_what_any_form_could_say(acme, alice, alice_client):
+    added(None, owner=alice)
+    known = {"slug": "acme", "connector": "mail", "user_id": alice.pk}
+    refused = set()
+    for name, parameters in site_names().items():
+        if name in NO_PAGES or not known.keys() >= set(parameters):
+            continue
+        path = reverse(name, kwargs={each: known[each] for each in parameters})
+        page = alice_client.get(path).content.decode()
+        hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+        html = alice_client.post(path, dict(hidden)).content.decode()
+        if "There is a problem" in html:
+            refused.add(name)
+            assert (name, re.findall(r".*This field is required.*", html)) == (name, [])
+    assert {"connectors:add", "connectors:remove", "workspaces:tokens"} <= refused

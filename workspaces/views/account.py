@@ -13,6 +13,12 @@ from django.views.decorators.http import require_http_methods
 from workspaces.access import is_signed_in
 from workspaces.models import User
 
+_REQUIRED = {
+    "old_password": "Enter your old password.",
+    "new_password1": "Enter a new password.",
+    "new_password2": "Enter the new password once more.",
+}
+
 
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -22,6 +28,8 @@ def account(request: HttpRequest) -> HttpResponse:
     has_password = request.user.has_usable_password()
     make: type[SetPasswordForm[User]] = PasswordChangeForm if has_password else SetPasswordForm
     form = make(request.user, request.POST if request.method == "POST" else None)
+    for name, field in form.fields.items():
+        field.error_messages["required"] = _REQUIRED[name]
     if form.is_valid():
         form.save()
         update_session_auth_hash(request, request.user)
