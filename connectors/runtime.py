@@ -40,13 +40,15 @@ def sessions() -> Sessions:
     with _lock:
         if _sessions is None:
             _sessions = Sessions(limits(), claims=claims_of, is_allowed=is_allowed_address)
-            _comparing = background().submit(_compare())
+            _comparing = background().submit(_compare(_sessions))
         return _sessions
 
 
-async def _compare() -> None:
+async def _compare(held: Sessions) -> None:
     while True:
         await asyncio.sleep(UNWANTED_SECONDS)
+        if not held.keys:
+            continue
         try:
             await database_sync_to_async(end_unwanted, thread_sensitive=False)()
         except Exception:
