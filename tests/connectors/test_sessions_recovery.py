@@ -195,7 +195,6 @@ def test_what_a_get_would_answer_never_matters(reply):
         (stream(), FaultKind.CLOSED),
         (stream(event(b"{")), FaultKind.PROTOCOL),
     ],
-    ids=str,
 )
 def test_whatever_a_server_answers_is_a_fault_and_the_next_read_works(reply, kind):
     with raw_server() as server, host_of() as host:
