@@ -98,7 +98,8 @@ def test_a_count_that_ends_leaves_the_page_though_nobody_pushes_it(site, page: P
     expect(shown(page)).to_have_count(0)
     asked = site.fragments
     clock.run_for(30_000)
-    assert site.fragments == asked
+    # One may have waited for the one that brought it; nothing asks again and again.
+    assert site.fragments <= asked + 1
 
 
 def test_the_focus_stays_on_its_row_through_a_reorder(site, page: Page):
