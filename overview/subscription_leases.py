@@ -91,9 +91,12 @@ def renew(owner: str, now: datetime) -> dict[int, frozenset[str]]:
     return _uris_of(ids)
 
 
-def give_up(owner: str, connector_id: int, now: datetime, pause_seconds: float) -> None:
-    """Let go of a lease; nobody listens again before the pause is over."""
-    mine = Subscription.objects.filter(owner=owner, connector_id=connector_id)
+def give_up(owner: str, target: Target, now: datetime, pause_seconds: float) -> None:
+    """Let go of the lease of this generation; nobody listens to it before the pause is over."""
+    connector_id, generation = target.key
+    mine = Subscription.objects.filter(
+        owner=owner, connector_id=connector_id, generation=generation
+    )
     mine.update(owner="", until=now + timedelta(seconds=pause_seconds))
 
 

@@ -86,6 +86,10 @@ class Listener:
         """Begin to listen; it goes on until nobody wants it, or the server ends it."""
         for each in wanted:
             held = Held(each)
+            former = self.held.get(held.connector_id)
+            if former is not None and former.task is not None:
+                # Of an earlier generation: it would keep that one's connection in use.
+                former.task.cancel()
             self.held[held.connector_id] = held
             held.task = asyncio.create_task(self._listen(held))
         if self.held and (self._renewing is None or self._renewing.done()):
@@ -105,7 +109,7 @@ class Listener:
             telling.cancel()
             if self.held.get(held.connector_id) is held:
                 del self.held[held.connector_id]
-            leave = (self.owner, held.connector_id, timezone.now(), pause)
+            leave = (self.owner, held.wanted.target, timezone.now(), pause)
             await asyncio.shield(_in_thread(give_up)(*leave))
 
     async def _renew(self) -> None:

@@ -15,7 +15,7 @@ from django.utils import timezone
 from connectors.actions import disconnect_connector
 from connectors.models import Connector
 from connectors.queries import targets_of
-from connectors.runtime import run
+from connectors.runtime import run, sessions
 from examples.catalog import ExampleServers
 from overview import subscriptions
 from overview.models import StoredFacet, Subscription
@@ -56,6 +56,7 @@ def _one_listener(monkeypatch):
 def stop_listening():
     async def stop():
         tasks = [held.task for held in listener().held.values() if held.task]
+        tasks += [listener()._renewing] if listener()._renewing else []
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -277,6 +278,8 @@ def test_a_stream_that_nobody_wants_any_more_is_closed(acme, telling, stream, ha
     for _ in range(3):
         stream.say(told())
     wait_until(lambda: stream.ended == 1)
+    # The lease is let go after the stream, which a disconnect ends by itself.
+    wait_until(lambda: Subscription.objects.get().owner != listener().owner)
     kept = Subscription.objects.get()
     if kept.owner:
         assert (kept.owner, kept.until) == ("another", until)
@@ -284,6 +287,20 @@ def test_a_stream_that_nobody_wants_any_more_is_closed(acme, telling, stream, ha
         # Free for whoever wants it next: a connector that changed waits for no pause.
         connector.refresh_from_db()
         assert kept.until <= timezone.now() or kept.generation != connector.generation
+
+
+def test_a_connector_that_changed_is_listened_to_anew_and_its_old_connection_ends(
+    acme, telling, stream
+):
+    """The sweep may come before the look at what is still wanted."""
+    connector = listening(acme, telling)
+    before = listener().held[connector.pk].task
+    another_generation(connector)
+    sweep_subscriptions()
+    wait_until(before.done)
+    wait_until(lambda: sessions().keys == [(connector.pk, connector.generation + 1)])
+    assert is_open(connector)
+    assert claim("another", 10, timezone.now()) == []
 
 
 def test_a_process_holds_no_more_than_it_has_room_for(acme, telling):
