@@ -94,12 +94,16 @@ def limits() -> Limits:
 def run(work: Callable[[Sessions], Coroutine[Any, Any, T]], timeout_seconds: float) -> T:
     """Run a coroutine with the sessions, from a thread, and wait for it.
 
-    The thread holds no database connection meanwhile: a few slow servers would empty the pool.
     Raises: TimeoutError, after cancelling it, when it takes longer.
     """
+    let_go_of_database()
+    return background().run(work(sessions()), timeout_seconds)
+
+
+def let_go_of_database() -> None:
+    """Call before this thread waits for a server: a few slow ones would empty the pool."""
     if "pool" in connection.settings_dict["OPTIONS"] and not connection.in_atomic_block:
         connection.close()
-    return background().run(work(sessions()), timeout_seconds)
 
 
 def close_runtime() -> None:

@@ -17,6 +17,7 @@ from connectors.endpoint.host_tools import call_host_tool, host_tools
 from connectors.endpoint.results import fault_result
 from connectors.protocol.resource_arguments import Declaration
 from connectors.protocol.text import is_encodable, shorten
+from connectors.runtime import let_go_of_database
 from connectors.sessions import Fault
 from connectors.tool_results import Shown, failed, showable, shown, text_only, written
 from connectors.traces import Trace, recorder
@@ -117,6 +118,7 @@ def call_tool(
     kept nowhere.
     """
     trace = new_trace(catalogue.caller, page.name)
+    let_go_of_database()
     answer = async_to_sync(_call)(catalogue, page, arguments, trace)
     recorder.flush(FLUSH_SECONDS)
     return answer, trace

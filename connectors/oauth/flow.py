@@ -42,7 +42,7 @@ from connectors.oauth.tokens import (
 )
 from connectors.protocol.challenges import clean_scope
 from connectors.queries import target_to
-from connectors.runtime import is_allowed_address
+from connectors.runtime import is_allowed_address, let_go_of_database
 from workspaces.background import background
 from workspaces.models import User
 
@@ -245,6 +245,7 @@ def _scope_for(connector: Connector, found: Found) -> str:
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T | Problem:
+    let_go_of_database()
     try:
         return background().run(work, DISCOVERY_SECONDS)
     except TimeoutError:
