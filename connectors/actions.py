@@ -300,15 +300,18 @@ def doubt_connection(connector_id: int) -> None:
 
 
 def restart_connections(connectors: QuerySet[Connector], now: datetime) -> None:
-    """The host starts: nothing is known of these connections until their first attempt is over."""
-    wanted = connectors.filter(asked_at__isnull=False)
+    """The host starts: nothing is known of these connections until their first attempt is over.
+
+    What was refused is not tried again before somebody acts, and stays refused since when it was.
+    """
+    wanted = connectors.filter(
+        asked_at__isnull=False, credential_refused_at__isnull=True, sign_in_needed=False
+    )
     wanted.filter(connection=Connection.READY).update(epoch=F("epoch") + 1)
     wanted.filter(connection__in=[Connection.READY, Connection.FAILED, Connection.MOVED]).update(
         connection=Connection.STARTING, connection_since=now, attempt=0
     )
-    wanted.filter(credential_refused_at__isnull=True, sign_in_needed=False).update(
-        check_due_at=now, check_lease_until=None
-    )
+    wanted.update(check_due_at=now, check_lease_until=None)
 
 
 def panel_of(connector: Connector) -> None:

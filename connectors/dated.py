@@ -62,7 +62,8 @@ def _credential(connector: Connector, *, is_sent: bool) -> Fact:
     if connector.credential_refused_at is not None:
         return Fact(name, "refused", connector.credential_refused_at)
     if connector.sign_in_needed:
-        return Fact(name, "wanted by the server", connector.checked_at)
+        words = "refused" if is_sent else "wanted by the server"
+        return Fact(name, words, connector.checked_at)
     if not is_sent:
         return Fact(name, "none is sent")
     if connector.capabilities is None:

@@ -138,7 +138,8 @@ def _why_unreachable(error: BaseException) -> str:
     while cause is not None:
         match cause:
             case ssl.SSLCertVerificationError():
-                return f"The server's certificate is not valid: {cause.verify_message}."
+                words = cause.verify_message.rstrip(".")
+                return f"The server's certificate is not valid: {words}."
             case ssl.SSLError():
                 return "No secure connection to the server could be set up (TLS)."
             case ConnectionRefusedError():

@@ -7,11 +7,13 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_http_methods
 
-from connectors.actions import audit, secrets_used
+from connectors.actions import audit, check_soon, secrets_used
 from connectors.diagnosis.shell import diagnose
 from connectors.diagnosis.text import as_text
+from connectors.diagnosis.values import Verdict
 from connectors.models import Connector
 from connectors.queries import connector_of
+from connectors.status import Connection
 from workspaces.access import is_signed_in, require_admin
 
 
@@ -40,5 +42,8 @@ def _page(request: HttpRequest, connector: Connector) -> HttpResponse:
     context: dict[str, object] = {"connector": connector}
     if request.method == "POST":
         made = diagnose(connector)
+        if made.verdict != Verdict.UNREACHABLE and connector.connection == Connection.FAILED:
+            # The server is back: nobody should wait for the next attempt to see it.
+            check_soon(connector.pk)
         context |= {"diagnosis": made, "text": as_text(made)}
     return render(request, "connectors/diagnosis.html", context)

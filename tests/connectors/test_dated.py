@@ -8,7 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
+from django.utils import timezone
 
+from connectors.actions import restart_connections
+from connectors.models import Connector
 from connectors.runtime import close_runtime
 from tests.connectors.records import added, asked
 from tests.connectors.signing_in import look
@@ -85,6 +88,21 @@ def test_each_fact_has_a_date_of_its_own(alice_client, acme, server):
         found = shown(alice_client)
         assert found["Reachable"] == f"yes, {at(12)}"
         assert found["Credential"] == f"refused, {at(12)}"
+
+
+def test_what_was_refused_stays_refused_since_then_when_the_host_starts_anew(
+    alice_client, acme, server
+):
+    with time_machine.travel(NOON, tick=False) as clock:
+        server.intercept = lambda _: Reply(401)
+        connector = asked(added(acme, secrets=[("bearer", "token")], url=server.url))
+        look(connector)
+        assert shown(alice_client)["Credential"] == f"refused, {at(0)}"
+        before = Connector.objects.get().connection_since
+        clock.move_to(NOON + timedelta(minutes=5))
+        restart_connections(Connector.objects.all(), timezone.now())
+        assert Connector.objects.get().connection_since == before
+        assert shown(alice_client)["Credential"] == f"refused, {at(0)}"
 
 
 def test_a_facets_read_is_a_real_call(alice_client, acme, server):

@@ -106,6 +106,19 @@ def test_a_connector_at_rest_can_be_diagnosed_and_stays_at_rest(alice_client, ac
     assert Connector.objects.get().asked_at is None
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_failed_connector_is_checked_at_once_when_the_walk_gets_through(
+    alice_client, acme, server, queued
+):
+    connector = ready(acme, url=server.url)
+    Connector.objects.update(connection="failed", url="http://127.0.0.1:9/mcp")
+    alice_client.post(PAGE)
+    assert queued == []
+    Connector.objects.update(url=server.url)
+    alice_client.post(PAGE)
+    assert queued == [("check_connector", connector.pk)]
+
+
 @pytest.mark.django_db
 def test_settings_that_are_missing_end_the_walk_before_it_begins(alice_client, acme, server):
     needed = [{"kind": "bearer", "name": "token", "is_secret": True}]
