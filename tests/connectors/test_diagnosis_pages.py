@@ -111,6 +111,7 @@ def test_a_failed_connector_is_checked_at_once_when_the_walk_gets_through(
     alice_client, acme, server, queued
 ):
     connector = ready(acme, url=server.url)
+    queued.clear()
     Connector.objects.update(connection="failed", url="http://127.0.0.1:9/mcp")
     alice_client.post(PAGE)
     assert queued == []
