@@ -83,10 +83,11 @@ async def resolve(
 
     async def make(read: Read) -> None:
         attributes = {"connector.id": read.owner.connector_id}
-        reading = _read(sessions, targets, read, times.read_seconds, limits=limits, doubt=doubt)
         async with slots:
             with spans.span("resource argument", attributes=attributes) as around:
-                entry = await reading
+                entry = await _read(
+                    sessions, targets, read, times.read_seconds, limits=limits, doubt=doubt
+                )
                 spans.settle(around, entry.code.value, is_error=isinstance(entry, Refusal))
         settled[read.uri] = _settle(entry, read.owner)
 
