@@ -150,7 +150,13 @@ def _at_rest(connector: Connector) -> Problem:
     return Problem(happened, since, advice, Action.CONNECT, "Connect")
 
 
-def may_sign_in(standing: Standing) -> bool:
+def acts_offered(standing: Standing) -> dict[str, bool]:
+    """Whether a page offers each act, by its name. Costs statements: once for each connector."""
+    offered = {action.value: allowed(standing.status, action) for action in Action}
+    return offered | {Action.SIGN_IN.value: _may_sign_in(standing)}
+
+
+def _may_sign_in(standing: Standing) -> bool:
     """Whether to offer a sign-in: the server wants one or had one, and no token is typed in."""
     connector = standing.connector
     if not allowed(standing.status, Action.SIGN_IN) or not _takes_sign_in(connector):

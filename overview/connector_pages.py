@@ -21,7 +21,7 @@ from connectors.inputs import host_of
 from connectors.latency import latency_plot
 from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, standing_now, standings
-from connectors.status import Action, Status, allowed, label_of
+from connectors.status import Action, Status, label_of
 from overview.connector_facets import FacetLine, facet_counts, facet_lines, skipped_lines
 from overview.tasks import watch
 from workspaces.access import Member, workspace_for
@@ -181,12 +181,10 @@ def _known(connector: Connector, context: dict[str, Any]) -> list[Fact]:
 
 
 def _acts(member: Member, standing: Standing) -> dict[str, Any]:
-    can = {action.value: allowed(standing.status, action) for action in Action}
-    can["sign_in"] = inspection.may_sign_in(standing)
     return {
         "problem": inspection.problem_of(standing),
         "admins": admins_of(member.workspace),
-        "can": can,
+        "can": inspection.acts_offered(standing),
     }
 
 

@@ -25,10 +25,10 @@ from connectors.actions import (
 from connectors.endpoint.catalogue import public_prefix
 from connectors.forms import RemoveForm
 from connectors.inputs import host_of
-from connectors.inspection import Problem, losses_of, may_sign_in, problem_of
+from connectors.inspection import Problem, acts_offered, losses_of, problem_of
 from connectors.models import Connector, ListingKind
 from connectors.queries import Standing, connector_of, connectors_of, free_slug, standings
-from connectors.status import Action, allowed
+from connectors.status import Action
 from connectors.views.acts import act_on
 from connectors.views.sheet import Sheet
 from workspaces.access import is_signed_in
@@ -48,16 +48,11 @@ class Line:
     prefix: str
     tool_count: int | None
     problem: Problem | None
+    can: dict[str, bool]
 
     @property
     def connector(self) -> Connector:
         return self.standing.connector
-
-    @property
-    def can(self) -> dict[str, bool]:
-        can = {action.value: allowed(self.standing.status, action) for action in Action}
-        can["sign_in"] = may_sign_in(self.standing)
-        return can
 
 
 @require_safe
@@ -82,6 +77,7 @@ def _line(standing: Standing) -> Line:
         prefix=public_prefix(connector.slug, is_personal=True),
         tool_count=counts[0] if counts else None,
         problem=problem_of(standing),
+        can=acts_offered(standing),
     )
 
 
