@@ -13,6 +13,7 @@ from connectors.inputs import clean_bundle, problem_of_bundle
 from connectors.models import Connector, OAuthGrant
 from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
+from tests.connectors.diagnosing import diagnose_server
 from tests.connectors.records import MARKER, added, asked, ready, sheet
 from tests.servers.certificates import Authority
 from tests.servers.raw import raw_server
@@ -119,24 +120,14 @@ def test_the_command_takes_it_from_a_file(acme, authority, tmp_path):
         call_command(*words, "--ca-bundle", str(path), stdout=io.StringIO())
 
 
-def diagnosed(*words):
-    """What `diagnose-server` prints, and its exit status."""
-    out = io.StringIO()
-    try:
-        call_command("diagnose-server", *words, stdout=out)
-    except SystemExit as left:
-        return out.getvalue(), left.code
-    return out.getvalue(), 0
-
-
 def test_an_author_gives_it_to_diagnose_server(authority, tmp_path):
     path = tmp_path / "ca.pem"
     path.write_text(authority.bundle)
     with raw_server(tls=authority.context_for(tmp_path), capabilities={}) as server:
-        text, status = diagnosed(server.url)
+        text, status = diagnose_server(server.url)
         assert status == 2
         assert "give its certificate with --ca-bundle." in text
-        text, status = diagnosed(server.url, "--ca-bundle", str(path))
+        text, status = diagnose_server(server.url, "--ca-bundle", str(path))
         assert (status, "TLSv1.3. The certificate is valid until" in text) == (0, True)
 
 
@@ -148,5 +139,5 @@ def test_a_file_that_is_none_is_a_wrong_command(tmp_path, content, words):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(CommandError, match=words) as refused:
-        diagnosed("https://127.0.0.1:9/mcp", "--ca-bundle", str(path))
+        diagnose_server("https://127.0.0.1:9/mcp", "--ca-bundle", str(path))
     assert refused.value.returncode == 2

@@ -14,6 +14,7 @@ from django.test import Client
 from connectors.models import Connector, OAuthGrant
 from connectors.protocol.identifiers import RESOURCE_ARGUMENTS
 from connectors.runtime import close_runtime
+from tests.connectors.diagnosing import diagnose_server
 from tests.connectors.records import MARKER, added, asked, ready
 from tests.overview.factories import entry
 from tests.overview.served import FACETED, publish
@@ -173,16 +174,6 @@ def test_the_command_says_it_in_words_and_in_json(acme, server):
     made = json.loads(out.getvalue())
     assert made["verdict"] == "unreachable"
     assert made["steps"][-1]["findings"][0]["fixer"] == "whoever makes or runs the server"
-
-
-def diagnose_server(*words):
-    """What it prints, and its exit status."""
-    out = io.StringIO()
-    try:
-        call_command("diagnose-server", *words, stdout=out)
-    except SystemExit as left:
-        return out.getvalue(), left.code
-    return out.getvalue(), 0
 
 
 def test_an_author_needs_no_database_and_reaches_this_machine(server, settings):

@@ -7,13 +7,11 @@ it.
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from connectors.diagnosis.record import Terms
 from connectors.diagnosis.values import Fixer, Outcome
@@ -21,6 +19,7 @@ from connectors.diagnosis.walk import walk
 from connectors.protocol.identifiers import FACETS, RESOURCE_ARGUMENTS
 from connectors.runtime import close_runtime
 from connectors.sessions import Limits
+from tests.connectors.diagnosing import diagnose_server
 from tests.connectors.session_host import claims, loopback_only, target_of
 from tests.overview.factories import entry
 from tests.overview.served import FACETED, count, publish, text
@@ -57,16 +56,6 @@ def diagnosed():
     )
     yield lambda url, **fields: loop.run(walk("it", target_of(url, **fields), terms), 20)
     loop.close()
-
-
-def diagnose_server(*words):
-    """As the author does it: what it prints, and its exit status."""
-    out = io.StringIO()
-    try:
-        call_command("diagnose-server", *words, stdout=out)
-    except SystemExit as left:
-        return out.getvalue(), left.code
-    return out.getvalue(), 0
 
 
 @dataclass

@@ -21,13 +21,15 @@ class Desk:
 
     def __init__(self):
         self.at_work, self.most, self.calls = 0, 0, 0
-        self.lock, self.gate, self.full = threading.Lock(), threading.Event(), threading.Event()
+        self.lock, self.gate = threading.Lock(), threading.Event()
+        self.begun, self.full = threading.Event(), threading.Event()
 
     def __call__(self, request):
         with self.lock:
             self.at_work += 1
             self.calls += 1
             self.most = max(self.most, self.at_work)
+        self.begun.set()
         if self.at_work == AT_ONCE:
             self.full.set()
         self.gate.wait(SECONDS)
@@ -88,8 +90,7 @@ def test_a_client_that_leaves_while_it_waits_costs_no_work():
         handler = TurnsHandler(1)
         first, second, third = (asked(handler) for _ in range(3))
         await first.send_input({"type": "http.request", "body": b""})
-        while not desk.calls:
-            await asyncio.sleep(0)
+        assert await asyncio.to_thread(desk.begun.wait, SECONDS)
         await second.send_input({"type": "http.request", "body": b""})
         await second.send_input({"type": "http.disconnect"})
         await second.wait(SECONDS)
