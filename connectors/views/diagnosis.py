@@ -20,8 +20,8 @@ from workspaces.access import is_signed_in, require_admin
 @require_http_methods(["GET", "HEAD", "POST"])
 @cache_control(private=True, no_store=True)
 def diagnosis(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
-    """A POST walks, and its answer is kept nowhere. Posted twice it walks twice and changes
-    nothing; admins only, because each walk costs the server a dozen requests."""
+    """A POST walks, and its answer is kept nowhere. Posted twice it walks twice, and changes no
+    more than a check does; admins only, because each walk costs the server a dozen requests."""
     member = require_admin(request, slug)
     found = connector_of(member.workspace, connector)
     if request.method == "POST":
