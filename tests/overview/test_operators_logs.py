@@ -23,12 +23,9 @@ from connectors.models import Connector, Secret, SecretKind
 from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
 from overview import views
-from overview.celery import app
-from overview.embedded.worker import EmbeddedCelery
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, site_on_a_port, token_for, tool
 from tests.overview.factories import entry
-from tests.overview.recorded import recording
 from tests.servers.raw import Error, raw_server
 from workspaces.sign_in_links import sign_in_path
 
@@ -118,15 +115,6 @@ def say_something(number):
     said.put(number)
 
 
-@pytest.fixture
-def worker():
-    app.control.purge()
-    worker = EmbeddedCelery(app)
-    worker.start()
-    yield
-    worker.stop()
-
-
 # The worker sets logging up anew when it starts.
 def test_a_task_has_its_own_number_and_that_of_the_request_that_queued_it(worker, lines):
     with structlog.contextvars.bound_contextvars(request_id="of-the-request"):
@@ -137,12 +125,6 @@ def test_a_task_has_its_own_number_and_that_of_the_request_that_queued_it(worker
     assert found[queued.id]["request_id"] == "of-the-request"
     assert "request_id" not in found[alone.id]
     assert all(line["task"].endswith("say_something") for line in found.values())
-
-
-@pytest.fixture
-def recorded():
-    with recording() as found:
-        yield found
 
 
 def test_no_secret_and_no_content_reaches_the_log_or_a_span(

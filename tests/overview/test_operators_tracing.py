@@ -18,14 +18,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from connectors.runtime import close_runtime
 from connectors.sessions.outward import Outward, go_out_by
 from connectors.tasks import check_connector, list_connector
-from overview.celery import app
-from overview.embedded.worker import EmbeddedCelery
 from overview.operators import tracing
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, resource, site_on_a_port, text, token_for
 from tests.connectors.outside import tool as tool_entry
 from tests.overview.factories import entry
-from tests.overview.recorded import recording
 from tests.overview.served import FACETED, publish
 from tests.overview.served import connect as connected
 from tests.servers.raw import LEGACY, MODERN, raw_server
@@ -34,13 +31,6 @@ from workspaces import spans
 STRANGER = "4bf92f3577b34da6a3ce929d0e0e4736"
 TRACEPARENT = f"00-{STRANGER}-00f067aa0ba902b7-01"
 CONTEXT = ("traceparent", "tracestate", "baggage")
-
-
-@pytest.fixture
-def recorded():
-    with recording() as found:
-        yield found
-    close_runtime()
 
 
 @pytest.fixture
@@ -245,15 +235,6 @@ def run_and_queue(more):
     ran.put(spans.trace_id())
     if more:
         run_and_queue.delay(more - 1)
-
-
-@pytest.fixture
-def worker():
-    app.control.purge()
-    worker = EmbeddedCelery(app)
-    worker.start()
-    yield
-    worker.stop()
 
 
 def test_a_task_belongs_to_the_trace_of_what_queued_it(recorded, worker):
