@@ -25,8 +25,8 @@ from connectors.endpoint import McpEndpoint  # noqa: E402
 from connectors.runtime import close_runtime  # noqa: E402
 from overview.bodies import bounded  # noqa: E402
 from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
+from overview.operators import tracing  # noqa: E402
 from overview.operators.probes import Probes  # noqa: E402
-from overview.operators.tracing import endpoint_spans, flush  # noqa: E402
 from overview.turns import TurnsHandler  # noqa: E402
 from workspaces import tallies  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
@@ -58,7 +58,7 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
     elif probes.serves(scope):
         await probes(scope, receive, send)
     elif endpoint.serves(scope):
-        await endpoint_spans(endpoint, scope, receive, send)
+        await tracing.endpoint_spans(endpoint, scope, receive, send)
     else:
         await _site(scope, receive, send)
 
@@ -75,7 +75,7 @@ async def _lifespan(receive: Any, send: Any) -> None:
     await asyncio.to_thread(tallies.flush, {"open_sockets": 0})
     deliver_on(None)
     await asyncio.to_thread(close_runtime)
-    await asyncio.to_thread(flush)
+    await asyncio.to_thread(tracing.flush)
     await send({"type": "lifespan.shutdown.complete"})
 
 
