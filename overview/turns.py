@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+from asgiref.sync import ThreadSensitiveContext
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
@@ -29,6 +31,12 @@ class TurnsHandler(ASGIHandler):
         BaseHandler.__init__(self)
         self.load_middleware(is_async=False)
         self._threads = ThreadPoolExecutor(at_once, "turn")
+        self._signals = ThreadPoolExecutor(1, "signals")
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        # Else Django's signals take a thread for each request, which stays while it waits.
+        async with ThreadSensitiveContext(executor=self._signals):
+            await super().__call__(scope, receive, send)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         loop, context = asyncio.get_running_loop(), contextvars.copy_context()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+from asgiref.sync import async_to_sync, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.http import HttpResponse
 from django.test import override_settings
@@ -42,16 +43,22 @@ def held(request):
     return urlpatterns.desk(request)
 
 
+def awaiting(request):
+    """The threads of a view and of what it waits for, as a page that calls a tool does."""
+    name = async_to_sync(sync_to_async(lambda: threading.current_thread().name))()
+    return HttpResponse(f"{threading.current_thread().name} {name}")
+
+
 class Routes(list):
     desk: Desk
 
 
-urlpatterns = Routes([path("held/", held)])
+urlpatterns = Routes([path("held/", held), path("awaiting/", awaiting)])
 
 
-def asked(handler):
+def asked(handler, path="/held/"):
     headers = [(b"host", b"testserver")]
-    scope = {"type": "http", "method": "GET", "path": "/held/", "query_string": b""}
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": b""}
     return ApplicationCommunicator(handler, {**scope, "headers": headers})
 
 
@@ -72,14 +79,18 @@ def test_requests_beyond_those_at_work_wait_for_their_turn():
         for each in waiting:
             await each.send_input({"type": "http.request", "body": b""})
         assert await asyncio.to_thread(desk.full.wait, SECONDS)
+        threads = threading.active_count()
         desk.gate.set()
-        return await asyncio.gather(*map(answer_of, waiting))
+        return threads, await asyncio.gather(*map(answer_of, waiting))
 
-    answers = asyncio.run(run())
+    before = threading.active_count()
+    threads, answers = asyncio.run(run())
 
     assert [status for status, _ in answers] == [200] * 3 * AT_ONCE
     assert desk.most == AT_ONCE
     assert len({name for _, name in answers}) <= AT_ONCE
+    # Those at work, one for all signals, and the one that looked when all were at work.
+    assert threads - before <= AT_ONCE + 2
 
 
 @override_settings(**BARE)
@@ -101,3 +112,14 @@ def test_a_client_that_leaves_while_it_waits_costs_no_work():
     asyncio.run(run())
 
     assert desk.calls == 2
+
+
+@override_settings(**BARE)
+def test_what_a_view_waits_for_is_done_in_its_own_thread():
+    async def run():
+        asking = asked(TurnsHandler(AT_ONCE), "/awaiting/")
+        await asking.send_input({"type": "http.request", "body": b""})
+        return await answer_of(asking)
+
+    _, names = asyncio.run(run())
+    assert names.split() == [b"turn_0", b"turn_0"]
