@@ -55,8 +55,8 @@ def _one_listener(monkeypatch):
 
 def stop_listening():
     async def stop():
-        tasks = [held.task for held in listener().held.values() if held.task]
-        tasks += [listener()._renewing] if listener()._renewing else []
+        started = [*(held.task for held in listener().held.values()), listener()._renewing]
+        tasks = [task for task in started if task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.http import HttpResponse
 from django.test import override_settings
-from django.urls import path
+from django.urls import URLPattern, path
 
 from overview.turns import TurnsHandler
 
@@ -49,7 +49,7 @@ def awaiting(request):
     return HttpResponse(f"{threading.current_thread().name} {name}")
 
 
-class Routes(list):
+class Routes(list[URLPattern]):
     desk: Desk
 
 
