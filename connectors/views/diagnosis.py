@@ -14,11 +14,13 @@ from connectors.diagnosis.values import Verdict
 from connectors.models import Connector
 from connectors.queries import connector_of
 from connectors.status import Connection
+from connectors.views.waiting import waits_for_server
 from workspaces.access import is_signed_in, require_admin
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @cache_control(private=True, no_store=True)
+@waits_for_server
 def diagnosis(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     """A POST walks, and its answer is kept nowhere. Posted twice it walks twice, and changes no
     more than a check does; admins only, because each walk costs the server a dozen requests."""
@@ -31,6 +33,7 @@ def diagnosis(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @cache_control(private=True, no_store=True)
+@waits_for_server
 def personal_diagnosis(request: HttpRequest, connector: str) -> HttpResponse:
     """The same for a person's own connector, for that person alone."""
     # LoginRequiredMiddleware lets nobody else through.

@@ -17,6 +17,7 @@ from connectors.oauth.metadata import Problem
 from connectors.oauth.site import site_of
 from connectors.queries import connector_of, standing_now
 from connectors.status import Action, allowed
+from connectors.views.waiting import waits_for_server
 from workspaces.access import is_signed_in, require_admin
 from workspaces.models import User
 from workspaces.views.acts import act_only
@@ -24,6 +25,7 @@ from workspaces.views.acts import act_only
 
 @act_only
 @never_cache
+@waits_for_server
 def begin(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
     member = require_admin(request, slug)
     return _begin(request, connector_of(member.workspace, connector), member.user)
@@ -31,6 +33,7 @@ def begin(request: HttpRequest, slug: str, connector: str) -> HttpResponse:
 
 @act_only
 @never_cache
+@waits_for_server
 def begin_personal(request: HttpRequest, connector: str) -> HttpResponse:
     # LoginRequiredMiddleware lets nobody else through.
     assert is_signed_in(request.user)

@@ -19,6 +19,7 @@ from connectors.tool_forms import ToolForm
 from connectors.tool_results import written
 from connectors.trace_pages import calls_seen_by, event_lines
 from connectors.trying import ToolPage, call_tool, tool_page, tools_on_offer
+from connectors.views.waiting import waits_for_server
 from workspaces.access import Member, workspace_for
 
 MAX_TOOLS = 100
@@ -55,6 +56,7 @@ def _matches(page: ToolPage, words: str) -> bool:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @cache_control(private=True, no_store=True)
+@waits_for_server
 def tool(request: HttpRequest, slug: str) -> HttpResponse:
     """The page of one tool (`?name=`). A POST calls it; one that may change things, when confirmed.
 
