@@ -10,9 +10,10 @@ run: .venv/runtime
 	@exec $(BIN)/python manage.py serve --port $(PORT)
 
 # PostgreSQL and Valkey come as wheels and are started on free ports; Chromium is Debian's.
+# Two processes take the tests: tests/workers.py.
 test: .venv/dev
 	@CHROMIUM="$$(scripts/chromium)" && export CHROMIUM && \
-	$(BIN)/python -m tests.services $(BIN)/pytest $(ARGS)
+	$(BIN)/python -m tests.services $(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 # What production runs, on free ports with a demo. It needs the development lock: PostgreSQL and
 # Valkey come as its wheels.

@@ -6,6 +6,7 @@ import ipaddress
 import os
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 # Playwright's sync API runs an event loop in the main thread, where Django refuses the ORM.
@@ -19,6 +20,19 @@ def pytest_collection_modifyitems(items):
     """Chromium's tests last: Playwright leaves a loop running in the main thread, where no other
     test could then run one."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """Ends what a thread of the last test may still hold, so that the database can be dropped."""
+    yield
+    with django_db_blocker.unblock():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
 
 
 @pytest.fixture(autouse=True)
