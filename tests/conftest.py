@@ -43,6 +43,8 @@ def _plain_settings(settings):
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
     }
     settings.CONNECTOR_ALLOWED_NETWORKS = LOOPBACK
+    # Tests change what a page shows without telling its workspace.
+    settings.PANEL_SHARED_SECONDS = 0
     # The real one is slow on purpose, and each test makes people.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
