@@ -53,8 +53,9 @@ class Command(BaseCommand):
                 access_log=False,
                 timeout_graceful_shutdown=2,
                 ws_ping_interval=20,
-                # Pages say nothing: see OverviewConsumer.
+                # Pages say nothing and hear a line: see OverviewConsumer.
                 ws_max_size=4096,
+                ws_per_message_deflate=False,
                 proxy_headers=settings.TRUST_PROXY_HEADERS,
                 server_header=False,
             )
