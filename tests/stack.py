@@ -105,7 +105,8 @@ class Web(Managed):
 
 
 class Front:
-    """One address for several ports: each connection goes to the next one that listens."""
+    """One address for several ports: each connection goes to the next one that listens, and a GET
+    that a stopping one dropped to the one after it, as deploy/Caddyfile has it."""
 
     def __init__(self, ports: Sequence[int], port: int = 0) -> None:
         turns = [[*ports[first:], *ports[:first]] for first in range(len(ports))]
@@ -118,13 +119,19 @@ class Front:
         return await asyncio.start_server(self._serve, "127.0.0.1", port)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.read(65536)
+        may_repeat = asked.startswith(b"GET ")
         for port in next(self._turns):
             with contextlib.suppress(OSError):
                 inside, outside = await asyncio.open_connection("127.0.0.1", port)
-                break
+                outside.write(asked)
+                answer = await inside.read(65536) if may_repeat else b""
+                if answer or not may_repeat:
+                    break
         else:
             writer.close()
             return
+        writer.write(answer)
         await asyncio.gather(_pump(reader, outside), _pump(inside, writer))
 
     def close(self) -> None:
