@@ -1,6 +1,6 @@
 """Every benchmark in turn; each writes its section of docs/performance.md.
 
-    make bench                      all of them, half an hour at the most
+    make bench                      all of them, three quarters of an hour at the most
     make bench ARGS="gateways"      only these
 
 One that fails or takes too long is told at the end; the section that it wrote last stays.
