@@ -7,11 +7,10 @@ import contextlib
 from typing import Any
 from weakref import WeakSet
 
-from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
-from django.contrib.auth.base_user import AbstractBaseUser
-from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth import get_user
+from django.http import HttpRequest
 
 from workspaces.access import is_signed_in, member_of
 from workspaces.actions import keep_watched
@@ -82,20 +81,24 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
 
     async def _workspace(self) -> Workspace | None:
         """The workspace, looked up anew and kept watched; else None, and the socket is closed."""
+        found = await database_sync_to_async(self._look)()
+        if isinstance(found, Workspace):
+            return found
+        await self.close(code=found)
+        return None
+
+    def _look(self) -> Workspace | int:
+        """The workspace, or the code to close with. In one turn of a thread: a thousand pages look
+        each half minute, and all at once after a restart."""
         session = self.scope["session"]
         # The session was read when the socket opened: ask the store whether it still is.
-        if not session.session_key or not await session.aexists(session.session_key):
-            await self.close(code=SIGNED_OUT)
-            return None
-        user = await get_user(self.scope)
-        workspace = await database_sync_to_async(self._watched)(user)
-        if workspace is None:
-            await self.close(code=NO_ACCESS if is_signed_in(user) else SIGNED_OUT)
-        return workspace
-
-    def _watched(self, user: AbstractBaseUser | AnonymousUser) -> Workspace | None:
+        if not session.session_key or not session.exists(session.session_key):
+            return SIGNED_OUT
+        request = HttpRequest()
+        request.session = session
+        user = get_user(request)
         member = member_of(user, self.scope["url_route"]["kwargs"]["slug"])
         if member is None:
-            return None
+            return NO_ACCESS if is_signed_in(user) else SIGNED_OUT
         keep_watched(member.workspace)
         return member.workspace
