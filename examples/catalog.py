@@ -5,6 +5,7 @@ Knows nothing of the site that connects to them: a start gives addresses, a stop
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import socket
@@ -199,8 +200,15 @@ def install_typescript() -> str | None:
         return "Node.js is not installed (version 20 or later runs it)."
     lock, installed = TYPESCRIPT / "package-lock.json", TYPESCRIPT / "node_modules"
     stamp = installed / ".package-lock.json"
-    if stamp.exists() and stamp.stat().st_mtime >= lock.stat().st_mtime:
-        return None
+    with lock.open(encoding="utf-8") as held:
+        # npm first takes away what is there: of two processes one waits, and then finds it done.
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.stat().st_mtime >= lock.stat().st_mtime:
+            return None
+        return _npm_ci()
+
+
+def _npm_ci() -> str | None:
     npm = shutil.which("npm")
     if npm is None:
         return "npm, which installs its packages, is not installed."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -32,8 +33,15 @@ def install(folder, *options, seconds=INSTALL_SECONDS):
     lock, stamp = folder / "package-lock.json", folder / "node_modules" / ".package-lock.json"
     if node_version() < OLDEST_NODE or shutil.which("npm") is None:
         return f"Node.js {OLDEST_NODE} or later is not installed, or npm is not."
-    if stamp.exists() and stamp.stat().st_mtime >= lock.stat().st_mtime:
-        return None
+    with lock.open(encoding="utf-8") as held:
+        # npm first takes away what is there: of two processes one waits, and then finds it done.
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.stat().st_mtime >= lock.stat().st_mtime:
+            return None
+        return _npm_ci(folder, options, seconds)
+
+
+def _npm_ci(folder, options, seconds):
     try:
         result = subprocess.run(
             ["npm", *NPM_CI, *options],
