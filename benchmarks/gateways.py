@@ -157,13 +157,15 @@ ABOUT = """
 The best of {rounds} rounds' medians; one process each, all on this machine. Direct and relay are
 the floor: what the protocol costs alone.
 
-| | asks for a token | whose server may be called | records calls | sessions upstream |
-|---|---|---|---|---|
-| the SDK's server | no | no question | no | one |
-| our endpoint | yes, per person, tools | per workspace, URI owner | each, in SQL | one each |
-| FastMCP's proxy | no | no question | no | one per request, or one for all |
-| mcp-proxy | no | no question | no | one |
-| ContextForge | yes | per team and role | metrics, in batches | one per caller's session |
+As they were run here:
+
+| | asks for a token | sessions upstream |
+|---|---|---|
+| the SDK's server | no | one |
+| our endpoint, which also records each call in SQL | yes | one for each server |
+| FastMCP's proxy | no | one per request, or one for all |
+| mcp-proxy | no | one |
+| ContextForge | yes | one per caller's session |
 
 Protocol: ours, the SDK's and FastMCP's were asked in {new}; mcp-proxy and ContextForge speak {old}
 at the most, after a handshake that was not timed.
