@@ -112,11 +112,17 @@ class Front:
         turns = [[*ports[first:], *ports[:first]] for first in range(len(ports))]
         self._turns = itertools.cycle(turns)
         self._loop = BackgroundLoop("front")
+        self._serving: set[asyncio.Task[None]] = set()
         self._server = self._loop.run(self._listen(port), 5)
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     async def _listen(self, port: int) -> asyncio.Server:
-        return await asyncio.start_server(self._serve, "127.0.0.1", port)
+        return await asyncio.start_server(self._accept, "127.0.0.1", port)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         asked = await reader.read(65536)
@@ -135,12 +141,16 @@ class Front:
         await asyncio.gather(_pump(reader, outside), _pump(inside, writer))
 
     def close(self) -> None:
-        self._loop.run(_close(self._server), 5)
+        self._loop.run(self._end(), 5)
         self._loop.close()
 
-
-async def _close(server: asyncio.Server) -> None:
-    server.close()
+    async def _end(self) -> None:
+        """A browser keeps connections open on which it never asks anything."""
+        self._server.close()
+        serving = list(self._serving)
+        for task in serving:
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
