@@ -57,21 +57,15 @@ class Visit:
 
 @contextlib.contextmanager
 def ours() -> Iterator[Site]:
-    from django.conf import settings
-    from django.test import Client
-
-    from benchmarks.filling import fill, person
+    from benchmarks.filling import fill, signed_in
 
     fill("of-50", connectors=NUMBER, facets=5, above_zero=60)
-    client = Client()
-    client.force_login(person(), backend="django.contrib.auth.backends.ModelBackend")
-    name = settings.SESSION_COOKIE_NAME
+    _, cookie = signed_in()
     port = free_port()
     words = ["-m", "uvicorn", "overview.asgi:application", "--port", port]
     with running([sys.executable, *words], Path.cwd(), port):
-        cookie = {"Cookie": f"{name}={client.cookies[name].value}"}
         url = f"http://127.0.0.1:{port}/w/of-50/"
-        yield Site("our overview", url, cookie, f"Server {NUMBER - 1}")
+        yield Site("our overview", url, {"Cookie": cookie}, f"Server {NUMBER - 1}")
 
 
 @contextlib.contextmanager

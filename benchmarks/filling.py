@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.conf import settings
+from django.test import Client
 from django.utils import timezone
 
 from connectors.models import Connector, Listing, ListingKind
@@ -16,6 +18,15 @@ def person() -> User:
     """Somebody who is a member of every filled workspace."""
     found = User.objects.filter(email="person@example.com").first()
     return found or User.objects.create_user("person@example.com", None, name="Person")
+
+
+def signed_in() -> tuple[Client, str]:
+    """That person's client, and the cookie for who asks over HTTP."""
+    settings.ALLOWED_HOSTS.append("testserver")
+    client = Client()
+    client.force_login(person(), backend="django.contrib.auth.backends.ModelBackend")
+    name = settings.SESSION_COOKIE_NAME
+    return client, f"{name}={client.cookies[name].value}"
 
 
 def fill(slug: str, *, connectors: int, facets: int, above_zero: int) -> Workspace:

@@ -29,16 +29,12 @@ def main() -> None:
 
 
 def _measure() -> None:
-    from django.conf import settings
     from django.db import connection
-    from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
-    from benchmarks.filling import fill, person
+    from benchmarks.filling import fill, signed_in
 
-    settings.ALLOWED_HOSTS.append("testserver")
-    client = Client()
-    client.force_login(person(), backend="django.contrib.auth.backends.ModelBackend")
+    client, cookie = signed_in()
     pages, statements, fragments = {}, {}, {}
     for size in SIZES:
         fill(f"of-{size}", connectors=size, facets=5, above_zero=ABOVE_ZERO)
@@ -46,7 +42,6 @@ def _measure() -> None:
             pages[size] = client.get(f"/w/of-{size}/").content
         statements[size] = len(captured)
         fragments[size] = client.get(f"/w/of-{size}/panel/").content
-    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
     paths = {f"{kind}{size}": f"/w/of-{size}/{kind}" for size in SIZES for kind in ("", "panel/")}
     times = served(cookie, paths, rounds=40)
     print(

@@ -28,16 +28,12 @@ def main() -> None:
 
 
 def _measure() -> None:
-    from django.conf import settings
     from django.db import connection
-    from django.test import Client
     from django.test.utils import CaptureQueriesContext
 
-    from benchmarks.filling import fill, person
+    from benchmarks.filling import fill, signed_in
 
-    settings.ALLOWED_HOSTS.append("testserver")
-    client = Client()
-    client.force_login(person(), backend="django.contrib.auth.backends.ModelBackend")
+    client, cookie = signed_in()
     statements = {}
     for connectors in (5, 50, 500):
         fill(f"of-{connectors}", connectors=connectors, facets=5, above_zero=60)
@@ -47,7 +43,6 @@ def _measure() -> None:
         statements[connectors] = len(captured)
     page = client.get("/w/of-50/").content
     assert page.count(b"data-row ") == 60
-    cookie = f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
     medians = served(cookie, {"overview": "/w/of-50/", "empty": "/w/of-50/empty/"})
     head("overview, 50 connectors x 5 facets, 60 rows")
     plain, packed = len(page) / 1024, len(gzip.compress(page, 6)) / 1024
