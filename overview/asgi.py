@@ -15,9 +15,9 @@ warnings.filterwarnings("ignore", "StreamingHttpResponse must consume synchronou
 django.setup(set_prefix=False)
 
 # Django has to be set up before these.
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import get_resolver, path  # noqa: E402
 
@@ -41,7 +41,7 @@ _sockets: Any = [path("ws/w/<slug:slug>/", _socket)]
 _site: Any = ProtocolTypeRouter(
     {
         "http": bounded(django_application),
-        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(_sockets))),
+        "websocket": AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter(_sockets))),
     }
 )
 endpoint = McpEndpoint()

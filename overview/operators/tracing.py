@@ -130,6 +130,9 @@ def web_spans(
 
 async def endpoint_spans(app: Any, scope: dict[str, Any], receive: Any, send: Any) -> None:
     """One span around a request of an outside agent, which Django's middleware does not see."""
+    if _provider is None:
+        await app(scope, receive, send)
+        return
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     with _web_span(scope["method"], headers) as web:
         _note_route(web, scope["method"], _ENDPOINT)
