@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from connectors.models import Connector, OAuthGrant, Outcome, SecretKind, ToolCall, TraceEvent
+from connectors.models import Connector, Outcome, ToolCall, TraceEvent
 from connectors.status import Connection
 
 
@@ -81,9 +81,3 @@ def last_call_at(connector: Connector, calls: list[ToolCall]) -> datetime | None
     read_at = events.values_list("call__started_at", flat=True).first()
     called_at = (each.started_at for each in calls if each.outcome != Outcome.REFUSED)
     return max((at for at in (read_at, next(called_at, None)) if at), default=None)
-
-
-def has_credential(connector: Connector) -> bool:
-    """Whether something is sent that a server can refuse."""
-    typed = connector.secrets.exclude(kind=SecretKind.CLIENT)
-    return typed.exists() or OAuthGrant.objects.filter(connector=connector).exists()

@@ -14,7 +14,8 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
 from connectors import inspection
-from connectors.dated import Fact, dated_facts, has_credential, last_call_at
+from connectors.actions import secrets_used
+from connectors.dated import Fact, dated_facts, last_call_at
 from connectors.desk import overlapping_of, warning_of
 from connectors.endpoint.stored import catalogue_for
 from connectors.inputs import host_of
@@ -175,7 +176,7 @@ def _known(connector: Connector, context: dict[str, Any]) -> list[Fact]:
     times.append(last_call_at(connector, context["calls"]))
     return dated_facts(
         connector,
-        is_credential_sent=has_credential(connector),
+        is_credential_sent=bool(secrets_used(connector)),
         called_at=max((at for at in times if at), default=None),
     )
 

@@ -114,3 +114,10 @@ def test_a_facets_read_is_a_real_call(alice_client, acme, server):
         read_due()  # The listing,
         read_due()  # and the facet in it.
         assert shown(alice_client)["Last real call"] == at(1)
+
+
+def test_a_part_of_the_address_that_is_no_secret_is_no_credential(alice_client, acme, server):
+    team = {"kind": "variable", "name": "team", "is_secret": False}
+    url = f"{server.url}?team={{team}}"
+    look(asked(added(acme, secrets=[("variable", "team")], required=[team], url=url)))
+    assert shown(alice_client)["Credential"] == "none is sent"
