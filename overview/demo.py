@@ -21,9 +21,6 @@ MEMBER = "bob@demo.example"
 class Demo:
     """Lives as long as the host: starts the servers, connects what is not connected, stops them."""
 
-    admin = ADMIN
-    member = MEMBER
-
     def __init__(self, directory: Path) -> None:
         self._servers = ExampleServers(directory / "examples")
         self.notes: list[str] = []

@@ -18,7 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from overview.celery import app as celery_app
-from overview.demo import Demo
+from overview.demo import ADMIN, MEMBER, Demo
 from overview.embedded.worker import EmbeddedCelery
 from overview.tasks import host_started
 from workspaces.models import Workspace
@@ -89,8 +89,8 @@ class Command(BaseCommand):
         self.stdout.write(f"Open {origin}{path}")
         if demo is not None:
             self.stdout.write(
-                f"It signs {demo.admin} in, once. Another link, for her or for {demo.member}:\n"
-                f"  {manage} sign_in_link {demo.member} --origin {origin}"
+                f"It signs {ADMIN} in, once. Another link, for her or for {MEMBER}:\n"
+                f"  {manage} sign_in_link {MEMBER} --origin {origin}"
             )
         elif not Workspace.objects.exists():
             self.stdout.write(
