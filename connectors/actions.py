@@ -52,6 +52,7 @@ def add_connector(connector: Connector, secrets: list[Secret], *, by: User | Non
         Listing(connector=connector, kind=kind) for kind in ListingKind.values
     )
     audit(connector, "connector added", by, [f"{each} set" for each in secrets])
+    panel_of(connector)
     return connector
 
 

@@ -1,7 +1,7 @@
-"""The panel's markup, shared by the members who ask for it at the same moment.
+"""What all members of a workspace see alike, made once for those who ask at about the same moment.
 
-A change is pushed to all open pages of a workspace, and each fetches the same fragment: nothing in
-it is one person's. Who may have it is decided before, for each request.
+A change is pushed to all open pages of a workspace, and each fetches the same panel; nothing in
+here is one person's. Who may have it is decided before, for each request.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from overview.queries import overview_of
+from workspaces.models import Workspace
 
 T = TypeVar("T")
 
@@ -23,24 +31,23 @@ class Shared(Generic[T]):
         self._lock = threading.Lock()
         self._entries: OrderedDict[object, _Entry[T]] = OrderedDict()
 
-    def get(self, key: object, make: Callable[[], T], seconds: float) -> T:
-        """The key's value, no older than so many seconds; 0 shares none.
+    def get(self, key: object, make: Callable[[], tuple[T, float]]) -> T:
+        """The key's value: the one that is kept, else what `make` returns with the seconds to keep
+        it.
 
         What `make` raises is raised to whoever called it; the next makes one anew.
         """
-        if not seconds:
-            return make()
-        entry = self._entry(key, time.monotonic() - seconds)
+        entry = self._entry(key)
         with entry.making:
-            if entry.made_at is None:
-                entry.value = make()
-                entry.made_at = time.monotonic()
+            if entry.ends_at is None:
+                entry.value, seconds = make()
+                entry.ends_at = time.monotonic() + seconds
             return entry.value
 
-    def _entry(self, key: object, made_since: float) -> _Entry[T]:
+    def _entry(self, key: object) -> _Entry[T]:
         with self._lock:
             found = self._entries.get(key)
-            if found is None or found.is_older(made_since):
+            if found is None or found.is_over():
                 found = self._entries[key] = _Entry()
             self._entries.move_to_end(key)
             while len(self._entries) > self._at_most:
@@ -49,13 +56,50 @@ class Shared(Generic[T]):
 
 
 class _Entry(Generic[T]):
-    """made_at: None until there is a value."""
+    """ends_at: None until there is a value."""
 
     value: T
 
     def __init__(self) -> None:
         self.making = threading.Lock()
-        self.made_at: float | None = None
+        self.ends_at: float | None = None
 
-    def is_older(self, then: float) -> bool:
-        return self.made_at is not None and self.made_at < then
+    def is_over(self) -> bool:
+        return self.ends_at is not None and self.ends_at <= time.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The panel, and the apps and connectors below it, as markup."""
+
+    panel: str
+    below: str
+
+
+_shown: Shared[Shown] = Shared(at_most=256)
+
+
+def shown_of(workspace: Workspace) -> Shown:
+    """What the overview of a workspace shows.
+
+    By version: what was made before a change is not shown to who was told of it. What time alone
+    changes ends the sharing.
+    """
+    return _shown.get((workspace.pk, workspace.panel_version), lambda: _make(workspace))
+
+
+def _make(workspace: Workspace) -> tuple[Shown, float]:
+    now = timezone.now()
+    page = overview_of(workspace, now)
+    panel = render_to_string("overview/_panel.html", {"panel": page.panel})
+    context = {
+        "workspace": workspace,
+        "apps": page.apps,
+        "health": page.health,
+        "connector_count": page.connector_count,
+    }
+    below = render_to_string("overview/_below.html", context) if page.connector_count else ""
+    seconds: float = settings.PANEL_SHARED_SECONDS
+    if page.panel.until is not None:
+        seconds = min(seconds, (page.panel.until - now).total_seconds())
+    return Shown(panel, below), seconds

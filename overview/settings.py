@@ -198,8 +198,8 @@ FACET_MAX_AGE_SECONDS = env.float("FACET_MAX_AGE_SECONDS", default=600)
 FACET_LISTING_SECONDS = env.float("FACET_LISTING_SECONDS", default=300)
 FACET_LISTING_RETRY_SECONDS = env.float("FACET_LISTING_RETRY_SECONDS", default=60)
 FACET_READ_TIMEOUT_SECONDS = env.float("FACET_READ_TIMEOUT_SECONDS", default=5)
-# All open pages of a workspace fetch the same fragment after a change.
-PANEL_SHARED_SECONDS = env.float("PANEL_SHARED_SECONDS", default=1)
+# All members of a workspace see the same panel, apps and connectors.
+PANEL_SHARED_SECONDS = env.float("PANEL_SHARED_SECONDS", default=5)
 TEMPLATE_LISTING_SECONDS = env.float("TEMPLATE_LISTING_SECONDS", default=300)
 RESOURCE_ARGUMENTS_MAX_CHARS = env.int("RESOURCE_ARGUMENTS_MAX_CHARS", default=49_600)
 RESOURCE_ARGUMENTS_MAX_SIZE = env.int("RESOURCE_ARGUMENTS_MAX_SIZE", default=10_485_760)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.utils import timezone
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_GET
 
-from overview.fragments import Shared
+from overview.fragments import shown_of
 from overview.panel import Row
-from overview.queries import app_at, overview_of, panel_of, rows_of
+from overview.queries import app_at, panel_of, rows_of
 from overview.tasks import watch
 from workspaces.access import is_signed_in, workspace_for
-from workspaces.models import Workspace
 from workspaces.queries import workspaces_of
-
-_fragments: Shared[str] = Shared(at_most=256)
 
 
 @require_GET
@@ -38,14 +33,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
     member = workspace_for(request, slug)
     watch(member.workspace)
-    page = overview_of(member.workspace, timezone.now())
-    context = {
-        "panel": page.panel,
-        "apps": page.apps,
-        "health": page.health,
-        "connector_count": page.connector_count,
-    }
-    return render(request, "overview/overview.html", context)
+    return render(request, "overview/overview.html", {"shown": shown_of(member.workspace)})
 
 
 @require_GET
@@ -57,17 +45,7 @@ def panel(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponse(status=401)
     member = workspace_for(request, slug)
     watch(member.workspace)
-    # By version: what was made before a change is not shown to who was told of it.
-    key = (member.workspace.pk, member.workspace.panel_version)
-    markup = _fragments.get(
-        key, lambda: _panel_markup(member.workspace), settings.PANEL_SHARED_SECONDS
-    )
-    return HttpResponse(markup)
-
-
-def _panel_markup(workspace: Workspace) -> str:
-    shown = panel_of(workspace, timezone.now())
-    return render_to_string("overview/_panel.html", {"panel": shown})
+    return HttpResponse(shown_of(member.workspace).panel)
 
 
 @require_GET

@@ -22,7 +22,7 @@ from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector, Secret, SecretKind
 from connectors.runtime import close_runtime
 from connectors.tasks import check_connector
-from overview import views
+from overview import fragments
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, site_on_a_port, token_for, tool
 from tests.overview.factories import entry
@@ -80,7 +80,7 @@ def test_an_error_page_shows_the_number_that_its_traceback_has(
     def fail(*_):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(views, "overview_of", fail)
+    monkeypatch.setattr(fragments, "overview_of", fail)
     client: Any = (AsyncClient if is_async else Client)(raise_request_exception=False)
     client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
     answer = asyncio.run(_get(client)) if is_async else client.get("/w/acme/")

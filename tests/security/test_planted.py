@@ -20,7 +20,7 @@ from connectors.models import Connector, OAuthGrant, Secret
 from connectors.oauth.tokens import Client
 from connectors.runtime import close_runtime
 from connectors.tasks import check_connector, list_connector
-from overview import views
+from overview import fragments
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, site_on_a_port, token_for, tool
 from tests.overview.factories import entry
@@ -122,7 +122,7 @@ def meet_errors(alice_client, monkeypatch):
         held = MARKER
         raise RuntimeError("The page failed.") from ValueError(held[:3])
 
-    monkeypatch.setattr(views, "overview_of", fail)
+    monkeypatch.setattr(fragments, "overview_of", fail)
     alice_client.raise_request_exception = False
     answer = alice_client.get(f"/w/acme/?token={MARKER}", headers={"authorization": MARKER})
     assert answer.status_code == 500
