@@ -17,7 +17,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from overview.queries import overview_of
+from overview.queries import Overview, overview_of
 from workspaces.models import Workspace
 
 T = TypeVar("T")
@@ -91,15 +91,20 @@ def shown_of(workspace: Workspace) -> Shown:
 def _make(workspace: Workspace) -> tuple[Shown, float]:
     now = timezone.now()
     page = overview_of(workspace, now)
-    panel = render_to_string("overview/_panel.html", {"panel": page.panel})
+    seconds: float = settings.PANEL_SHARED_SECONDS
+    if page.panel.until is not None:
+        seconds = min(seconds, (page.panel.until - now).total_seconds())
+    return rendered(workspace, page), seconds
+
+
+def rendered(workspace: Workspace, page: Overview) -> Shown:
     context = {
         "workspace": workspace,
         "apps": page.apps,
         "health": page.health,
         "connector_count": page.connector_count,
     }
-    below = render_to_string("overview/_below.html", context) if page.connector_count else ""
-    seconds: float = settings.PANEL_SHARED_SECONDS
-    if page.panel.until is not None:
-        seconds = min(seconds, (page.panel.until - now).total_seconds())
-    return Shown(panel, below), seconds
+    return Shown(
+        panel=render_to_string("overview/_panel.html", {"panel": page.panel}),
+        below=render_to_string("overview/_below.html", context) if page.connector_count else "",
+    )

@@ -10,7 +10,7 @@ import hashlib
 import json
 import mimetypes
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, Route, WebSocketR
 
 from connectors.protocol.facets import Level
 from connectors.status import Status, label_of, level_of
+from overview.fragments import rendered
 from overview.panel import Panel, Row, row_key
 
 ORIGIN = "https://overview.test"
@@ -112,15 +113,19 @@ class Site:
         return sum(path.endswith("/panel/") for path in self.requests)
 
     def html(self, template: str, **context: Any) -> str:
-        workspace = SimpleNamespace(slug=self.slug, name=self.slug.capitalize())
+        workspace: Any = SimpleNamespace(slug=self.slug, name=self.slug.capitalize())
         person = SimpleNamespace(pk=self.user, is_authenticated=True)
+        below: dict[str, Any] = {"apps": [], "health": [], "connector_count": 0}
+        below |= {name: self.page_context[name] for name in below if name in self.page_context}
+        page: Any = SimpleNamespace(panel=self.panel, **below)
         return render_to_string(
             template,
             {
                 "workspace": workspace,
                 "user": person,
                 "member": SimpleNamespace(user=person, role="admin", is_admin=True),
-                "panel": replace(self.panel),
+                "panel": self.panel,
+                "shown": rendered(workspace, page),
                 "nav_workspaces": [workspace],
                 **self.page_context,
                 **context,
