@@ -18,6 +18,9 @@ from dataclasses import dataclass
 
 from benchmarks.document import LOAD, keep
 
+ENDING_SECONDS = 30
+"""For one that is told to end: it stops what it started."""
+
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
@@ -96,6 +99,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("only", nargs="*", metavar="BENCHMARK")
     only = parser.parse_args().only
+    if unknown := set(only) - {each.module for each in BENCHMARKS}:
+        known = ", ".join(each.module for each in BENCHMARKS)
+        parser.error(f"There is no {', '.join(sorted(unknown))}. There are: {known}.")
     failed = [
         each.module for each in BENCHMARKS if (each.module in only or not only) and not taken(each)
     ]
@@ -113,8 +119,7 @@ def taken(benchmark: Benchmark) -> bool:
     try:
         output, _ = process.communicate(timeout=benchmark.minutes * 60)
     except BaseException as error:
-        os.killpg(process.pid, signal.SIGINT)
-        process.communicate()
+        _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
             print(f"did not end within {benchmark.minutes} minutes", file=sys.stderr)
             return False
@@ -124,6 +129,15 @@ def taken(benchmark: Benchmark) -> bool:
         text = output if "|---" in output else f"```\n{output.strip()}\n```"
         keep(benchmark.title, f"{benchmark.about}\n\n{text}", ORDER)
     return process.returncode == 0
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.communicate(timeout=ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 if __name__ == "__main__":

@@ -64,6 +64,9 @@ def contextforge(folder: Path, **settings: str) -> Iterator[ContextForge]:
         "TOOL_RATE_LIMIT": "1000000",
         "CACHE_TYPE": "memory",
         "LOG_LEVEL": "ERROR",
+        # Of those that share this file only one checks its servers.
+        "TMPDIR": str(folder),
+        "FILELOCK_NAME": f"contextforge-{port}.lock",
         **settings,
     }
     command = [python.with_name("mcpgateway"), "--host", "127.0.0.1", "--port", port]

@@ -151,6 +151,8 @@ def main() -> None:
     for host in hosts:
         dead = words_of(host.delays(gone, is_down=True), DEAD_SECONDS)
         alive = words_of(host.delays(back, is_down=False), BACK_SECONDS)
+        if "within" in dead:
+            alive = "-"  # What it never took for dead says nothing.
         print(f"| {host.name} | {dead} | {alive} |")
     print(left_out)
 
