@@ -95,7 +95,7 @@ class Stack:
         return report
 
     def sign_in_path(self, email: str) -> str:
-        path: str = self.manage("sign_in_link", email)["path"]
+        path: str = self.manage("sign-in-link", email)["path"]
         return path
 
     def stop(self) -> None:

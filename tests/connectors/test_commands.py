@@ -1,4 +1,4 @@
-"""`manage.py connector` and `manage.py rotate_secrets`, against real servers."""
+"""`manage.py connector` and `manage.py rotate-secrets`, against real servers."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def test_a_bad_option_is_refused_without_repeating_a_secret(acme, option):
 
 def rotate():
     out = io.StringIO()
-    call_command("rotate_secrets", "--json", stdout=out)
+    call_command("rotate-secrets", "--json", stdout=out)
     return json.loads(out.getvalue())
 
 

@@ -101,7 +101,7 @@ def test_without_the_demo_the_greeting_says_how_a_first_workspace_comes_about(tm
     try:
         origin = host.start().rstrip("/")
         create = host.line(r"manage\.py (workspace create .*)").split()
-        link = host.line(r"manage\.py (sign_in_link .*)").split()
+        link = host.line(r"manage\.py (sign-in-link .*)").split()
         host.manage(*create)
         page = browser().open(host.manage(*link).split()[0], timeout=10)
         assert page.url == f"{origin}/w/acme/"

@@ -23,7 +23,7 @@ class Site:
         stack.manage(
             "workspace", "create", "acme", "--name", "Acme", "--admin", "alice@example.com"
         )
-        link = json.loads(stack.manage("sign_in_link", "alice@example.com", "--json"))
+        link = json.loads(stack.manage("sign-in-link", "alice@example.com", "--json"))
         self.get(link["path"])
 
     def connect_server(self, slug, url):

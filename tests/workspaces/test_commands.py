@@ -131,8 +131,8 @@ def test_a_token_is_made_listed_and_revoked(acme, bob, capsys):
         "workspace set acme",
         "workspace set nowhere --resource-tools on",
         "workspace",
-        "sign_in_link nobody@example.com",
-        "sign_in_link bob@example.com --origin ftp://x",
+        "sign-in-link nobody@example.com",
+        "sign-in-link bob@example.com --origin ftp://x",
     ],
 )
 def test_an_error_is_one_sentence_and_changes_nothing(acme, bob, carol, arguments):
@@ -149,7 +149,7 @@ def test_a_token_of_another_workspace_is_not_revoked(acme, bob, other, carol, ca
 
 
 def test_a_sign_in_link_signs_in(bob, capsys):
-    made = _run(capsys, "sign_in_link", "bob@example.com", "--origin", "https://o.example/")
+    made = _run(capsys, "sign-in-link", "bob@example.com", "--origin", "https://o.example/")
     assert made["link"] == f"https://o.example{made['path']}"
     assert Client().get(made["path"]).status_code == 302
 
@@ -159,7 +159,7 @@ def test_people_read_words(acme, bob, capsys):
     call_command("token", "list", "acme")
     call_command("member", "list", "acme")
     call_command("workspace", "list")
-    call_command("sign_in_link", "bob@example.com")
+    call_command("sign-in-link", "bob@example.com")
     out = capsys.readouterr().out
     assert "is not shown again." in out
     assert "bob@example.com\tmember" in out

@@ -90,13 +90,13 @@ class Command(BaseCommand):
         if demo is not None:
             self.stdout.write(
                 f"It signs {ADMIN} in, once. Another link, for her or for {MEMBER}:\n"
-                f"  {manage} sign_in_link {MEMBER} --origin {origin}"
+                f"  {manage} sign-in-link {MEMBER} --origin {origin}"
             )
         elif not Workspace.objects.exists():
             self.stdout.write(
                 "There is no workspace yet. To make one, and a link that signs you in:\n"
                 f"  {manage} workspace create acme --name Acme --admin you@example.com\n"
-                f"  {manage} sign_in_link you@example.com --origin {origin}"
+                f"  {manage} sign-in-link you@example.com --origin {origin}"
             )
         self.stdout.write(
             "Ctrl-C stops it. Another port: make run PORT=8123. Without the demo: DEMO=0 make run."

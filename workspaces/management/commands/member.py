@@ -42,7 +42,7 @@ def _add(slug: str, email: str, role: str, **_: Any) -> Report:
         raise _last_admin(email) from error
     words = f"{user.email} is in {workspace} as {membership.get_role_display()}."
     if is_new:
-        words += f"\nA link that signs them in: manage.py sign_in_link {user.email}"
+        words += f"\nA link that signs them in: manage.py sign-in-link {user.email}"
     return Report(words, {"workspace": slug, **_data(membership), "is_new": is_new})
 
 

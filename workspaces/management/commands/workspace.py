@@ -32,7 +32,7 @@ def _create(slug: str, name: str, admin: str, **_: Any) -> Report:
     workspace = create_workspace(slug, name, admin=user)
     words = (
         f"{workspace} is at /w/{workspace.slug}/, with {user.email} as its admin.\n"
-        f"A link that signs them in: manage.py sign_in_link {user.email}"
+        f"A link that signs them in: manage.py sign-in-link {user.email}"
     )
     return Report(words, _data(workspace) | {"admin": user.email})
 

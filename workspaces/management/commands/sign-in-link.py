@@ -1,4 +1,4 @@
-"""`manage.py sign_in_link EMAIL`: a link that signs a person in once."""
+"""`manage.py sign-in-link EMAIL`: a link that signs a person in once."""
 
 from __future__ import annotations
 
