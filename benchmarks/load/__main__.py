@@ -27,6 +27,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import uvloop
+
 from benchmarks import report as told
 from benchmarks.__main__ import ORDER
 from benchmarks.document import LOAD, keep
@@ -73,7 +75,7 @@ def main() -> None:
         names |= {servers.pid: "the servers"}
         output = io.StringIO()
         with contextlib.redirect_stdout(Both(output)):
-            asyncio.run(Load(options, stack, people, log).run(names))
+            uvloop.run(Load(options, stack, people, log).run(names))
     if options.write:
         keep(LOAD, output.getvalue(), ORDER)
     if told.missed:
