@@ -17,7 +17,7 @@ django.setup(set_prefix=False)
 # Django has to be set up before these.
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import get_resolver, path  # noqa: E402
 
@@ -41,7 +41,7 @@ _sockets: Any = [path("ws/w/<slug:slug>/", _socket)]
 _site: Any = ProtocolTypeRouter(
     {
         "http": bounded(django_application),
-        "websocket": AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter(_sockets))),
+        "websocket": AllowedHostsOriginValidator(CookieMiddleware(URLRouter(_sockets))),
     }
 )
 endpoint = McpEndpoint()

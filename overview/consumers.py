@@ -7,20 +7,20 @@ import contextlib
 from typing import Any
 from weakref import WeakSet
 
-from channels.db import database_sync_to_async
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
-from django.contrib.auth import get_user
-from django.http import HttpRequest
+from django.conf import settings
 
-from workspaces.access import is_signed_in, member_of
-from workspaces.actions import keep_watched
-from workspaces.models import Workspace
+from overview.looks import Page, Place, Refusal, Together, look, versions
 from workspaces.push import group_of
 
 TICK_SECONDS = 30
-SIGNED_OUT = 4401
-NO_ACCESS = 4403
+TOGETHER_SECONDS = 1
+"""Ticks that are due so close together look together."""
+TRY_AGAIN = 1011
 
+looks = Together(look)
+newest = Together(versions)
 open_sockets: WeakSet[OverviewConsumer] = WeakSet()
 """Those of this process. One that broke without a goodbye leaves when it is collected."""
 
@@ -30,23 +30,35 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
 
     Sends `{"type": "panel.changed", "version"}` for each change and `{"type": "tick", "version"}`
     each 30 s. Closes with 4401 when the session ended and 4403 when the person is no member, which
-    a workspace that does not exist answers too.
+    a workspace that does not exist answers too. A database that is away closes no open socket: the
+    next tick looks again.
     """
 
     _group: str | None = None
     _ticking: asyncio.Task[None] | None = None
 
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """As Channels does, but without a thread's turn to close connections to the database: no
+        handler here has one."""
+        await getattr(self, get_handler_name(message))(message)
+
     async def connect(self) -> None:
         await self.accept()
         open_sockets.add(self)
-        workspace = await self._workspace()
-        if workspace is None:
-            return
-        self._group = group_of(workspace.pk)
+        place = await self._look()
+        if isinstance(place, Place):
+            await self._join(place.workspace_id)
+        elif place is None:
+            await self.close(code=TRY_AGAIN)
+
+    async def _join(self, workspace_id: int) -> None:
+        self._group = group_of(workspace_id)
         await self.channel_layer.group_add(self._group, self.channel_name)
         # What changed before the group was joined was pushed to others only.
-        await workspace.arefresh_from_db(fields=["panel_version"])
-        await self._send_tick(workspace)
+        version = await newest.ask(workspace_id)
+        if version is None:
+            return await self.close(code=TRY_AGAIN)
+        await self._send_tick(version)
         self._ticking = asyncio.create_task(self._tick())
 
     async def disconnect(self, code: int) -> None:
@@ -65,40 +77,27 @@ class OverviewConsumer(AsyncJsonWebsocketConsumer):
         await self.send_json(event)
 
     async def access_changed(self, event: dict[str, Any]) -> None:
-        await self._workspace()
+        await self._look()
 
     async def _tick(self) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             while True:
-                await asyncio.sleep(TICK_SECONDS)
-                workspace = await self._workspace()
-                if workspace is None:
+                now = asyncio.get_running_loop().time()
+                await asyncio.sleep(TICK_SECONDS - now % TOGETHER_SECONDS)
+                place = await self._look()
+                if isinstance(place, Refusal):
                     return
-                await self._send_tick(workspace)
+                if place is not None:
+                    await self._send_tick(place.version)
 
-    async def _send_tick(self, workspace: Workspace) -> None:
-        await self.send_json({"type": "tick", "version": workspace.panel_version})
+    async def _send_tick(self, version: int) -> None:
+        await self.send_json({"type": "tick", "version": version})
 
-    async def _workspace(self) -> Workspace | None:
-        """The workspace, looked up anew and kept watched; else None, and the socket is closed."""
-        found = await database_sync_to_async(self._look)()
-        if isinstance(found, Workspace):
-            return found
-        await self.close(code=found)
-        return None
-
-    def _look(self) -> Workspace | int:
-        """The workspace, or the code to close with. In one turn of a thread: a thousand pages look
-        each half minute, and all at once after a restart."""
-        session = self.scope["session"]
-        # The session was read when the socket opened: ask the store whether it still is.
-        if not session.session_key or not session.exists(session.session_key):
-            return SIGNED_OUT
-        request = HttpRequest()
-        request.session = session
-        user = get_user(request)
-        member = member_of(user, self.scope["url_route"]["kwargs"]["slug"])
-        if member is None:
-            return NO_ACCESS if is_signed_in(user) else SIGNED_OUT
-        keep_watched(member.workspace)
-        return member.workspace
+    async def _look(self) -> Place | Refusal | None:
+        """Where the page is, looked up anew, or None when nobody knows. A refusal closes it."""
+        session_key = self.scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
+        slug = self.scope["url_route"]["kwargs"]["slug"]
+        found = await looks.ask(Page(session_key, slug))
+        if isinstance(found, Refusal):
+            await self.close(code=found)
+        return found

@@ -9,6 +9,8 @@ from channels.layers import InMemoryChannelLayer, channel_layers
 from django.conf import settings as django_settings
 from django.db import close_old_connections, transaction
 
+from overview import consumers
+from overview.looks import Together, look
 from tests.overview.sockets import Socket
 from workspaces.actions import remove_member
 from workspaces.push import deliver_on, panel_changed
@@ -159,3 +161,77 @@ def test_another_origin_gets_no_socket(acme, bob_client):
         return await Socket(session_of(bob_client), origin="https://evil.example").open()
 
     assert asyncio.run(scenario()) is False
+
+
+@pytest.fixture
+def quick_ticks(monkeypatch):
+    monkeypatch.setattr(consumers, "TICK_SECONDS", 0.2)
+    monkeypatch.setattr(consumers, "TOGETHER_SECONDS", 0.1)
+
+
+def test_a_tick_says_the_version_that_no_push_told(acme, bob_client, quick_ticks):
+    async def scenario():
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        assert await socket.said() == {"type": "tick", "version": 0}
+        await in_thread(type(acme).objects.update, panel_version=7)
+        while (said := await socket.said())["version"] == 0:
+            pass
+        await socket.close()
+        return said
+
+    assert asyncio.run(scenario()) == {"type": "tick", "version": 7}
+
+
+def test_a_changed_password_ends_the_open_sockets(acme, bob, bob_client, quick_ticks):
+    async def scenario():
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        await socket.said()
+        bob.set_password("another one")
+        await in_thread(bob.save)
+        while isinstance(said := await socket.said(), dict):
+            pass
+        return said
+
+    assert asyncio.run(scenario()) == 4401
+
+
+@pytest.mark.requirement("F-114")
+def test_a_database_that_fails_for_a_moment_neither_closes_a_socket_nor_ends_its_ticks(
+    acme, bob_client, quick_ticks, monkeypatch
+):
+    failing = []
+
+    def sometimes(pages):
+        if failing:
+            raise failing.pop()
+        return look(pages)
+
+    monkeypatch.setattr(consumers, "looks", Together(sometimes))
+
+    async def scenario():
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        await socket.said()
+        failing.append(ConnectionError("no database"))
+        said = [await socket.said() for _ in range(3)]
+        await socket.close()
+        return said
+
+    assert asyncio.run(scenario()) == [{"type": "tick", "version": 0}] * 3
+    assert not failing
+
+
+def test_a_page_that_nobody_could_look_after_may_try_again(acme, bob_client, monkeypatch):
+    def fails(pages):
+        raise ConnectionError("no database")
+
+    monkeypatch.setattr(consumers, "looks", Together(fails))
+
+    async def scenario():
+        socket = Socket(session_of(bob_client))
+        await socket.open()
+        return await socket.said()
+
+    assert asyncio.run(scenario()) == 1011
