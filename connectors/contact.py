@@ -1,100 +1,106 @@
-"""What contact with a server taught us: whose check is due, who makes it, and what it says."""
+"""What contact with a server taught us: what a check says of a connection, as facts."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
 
-from connectors.actions import panel_of
+from connectors.check_leases import MAX_PAUSE_SECONDS, locked_connectors, pause_until_next
 from connectors.models import Check, Connector
 from connectors.protocol.facets import advertises_facets
 from connectors.protocol.freshness import retry_delay_seconds
 from connectors.sessions import Connected, Fault, FaultKind
 from connectors.status import SIGN_IN_LASTS, Connection
-
-CHECK_LEASE_SECONDS = 30
-MAX_PAUSE_SECONDS = 3600
-"""A server that asks for a longer pause gets this one."""
+from workspaces.push import panel_changed
 
 
-def check_due(now: datetime) -> Q:
-    """Whose check is due and in nobody's hands; a ready one's sooner while somebody looks at its
-    workspace. What a clock that was set back has put further ahead than any pause is due too."""
-    free = (
-        Q(check_lease_until__isnull=True)
-        | Q(check_lease_until__lt=now)
-        | Q(check_lease_until__gt=now + timedelta(seconds=2 * CHECK_LEASE_SECONDS))
-    )
-    watched = Q(
-        workspace__watched_until__gt=now,
-        connection=Connection.READY,
-        checked_at__lt=now - timedelta(seconds=settings.CHECK_WATCHED_SECONDS * 1.2),
-        attempt=0,  # Not one whose server has just asked for a pause.
-    )
-    ahead = Q(check_due_at__gt=now + timedelta(seconds=2 * MAX_PAUSE_SECONDS))
-    wanted = Q(asked_at__isnull=False, credential_refused_at__isnull=True)
-    return free & wanted & (Q(check_due_at__lte=now) | watched | ahead)
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What came of asking a connector's server. generation: the one that was asked."""
 
-
-def claim_check(connector_id: int, now: datetime) -> Connector | None:
-    """Take the lease of a check that is due; None when another process has it, or none is due.
-
-    A refused credential is not tried again: a server that answers a check without looking at it
-    would make the connector seem ready.
-    """
-    claimed = Connector.objects.filter(check_due(now), pk=connector_id).update(
-        check_lease_until=now + timedelta(seconds=CHECK_LEASE_SECONDS)
-    )
-    return Connector.objects.get(pk=connector_id) if claimed else None
-
-
-def give_up_check(connector: Connector) -> None:
-    """A connector that misses a setting cannot be checked: wait until an admin has filled it in."""
-    Connector.objects.filter(pk=connector.pk, generation=connector.generation).update(
-        check_due_at=None, check_lease_until=None
-    )
+    connector_id: int
+    generation: int
+    outcome: Connected | Fault
+    latency_ms: int | None = None
 
 
 @transaction.atomic
-def record_contact(
-    connector: Connector,
-    outcome: Connected | Fault,
-    *,
-    latency_ms: int | None,
-    is_watched: bool,
-    now: datetime,
-) -> None:
-    """Turn what a check found into facts, unless the connector has changed meanwhile.
+def record_contacts(contacts: Iterable[Contact], now: datetime) -> None:
+    """Turn what checks found into facts, unless a connector has changed meanwhile.
 
-    connector: as it was when the check began; its generation decides. A refused credential waits
-    for a person; everything else that fails is tried again with back-off.
+    A refused credential waits for a person; everything else that fails is tried again with
+    back-off. A server that answers as it did before costs no statement of its own.
     """
+    came = {each.connector_id: each for each in contacts}
+    steady: list[Connector] = []
+    checks: list[Check] = []
+    changed: set[int] = set()
+    current = (
+        locked_connectors().filter(pk__in=came, asked_at__isnull=False).select_related("workspace")
+    )
+    for connector in current:
+        contact = came[connector.pk]
+        if contact.generation != connector.generation:
+            continue
+        facts = _facts(connector, contact, now)
+        news = {name for name, value in facts.items() if getattr(connector, name) != value}
+        if news <= _OF_EACH_SUCCESS:
+            for name in _OWN:
+                setattr(connector, name, facts[name])
+            steady.append(connector)
+        else:
+            Connector.objects.filter(pk=connector.pk).update(**facts)
+        checks.append(_check(contact, now))
+        if news & _SHOWN and connector.workspace_id is not None:
+            changed.add(connector.workspace_id)
+    _keep_steady(steady, now)
+    Check.objects.bulk_create(checks)
+    for workspace_id in sorted(changed):
+        panel_changed(workspace_id)
+
+
+_OWN = ("latency_ms", "check_due_at")
+_OF_EACH_SUCCESS = {"checked_at", "check_lease_until", "called_at", *_OWN}
+_SHOWN = {"connection", "advertises_facets", "credential_refused_at", "sign_in_needed"}
+
+
+def _keep_steady(connectors: list[Connector], now: datetime) -> None:
+    """What alone is new of servers that answered as they did before, in two statements."""
+    if connectors:
+        alike = Connector.objects.filter(pk__in=[each.pk for each in connectors])
+        alike.update(checked_at=now, called_at=now, check_lease_until=None)
+        Connector.objects.bulk_update(connectors, _OWN)
+
+
+def _facts(connector: Connector, contact: Contact, now: datetime) -> dict[str, object]:
+    workspace, outcome = connector.workspace, contact.outcome
+    watched_until = workspace.watched_until if workspace else None
+    is_watched = watched_until is not None and watched_until > now
     facts: dict[str, object] = {"checked_at": now, "check_lease_until": None}
     match outcome:
         case Connected():
-            facts |= _ready_facts(connector, outcome, latency_ms, is_watched, now)
+            return facts | _ready_facts(connector, outcome, contact.latency_ms, is_watched, now)
         case Fault(kind=FaultKind.RATE_LIMITED) if connector.connection == Connection.READY:
-            facts |= {
-                "check_due_at": now + _pause(outcome, is_watched),
-                "attempt": F("attempt") + 1,
-            }
+            due_at = now + pause_until_next(outcome, is_watched)
+            return facts | {"check_due_at": due_at, "attempt": connector.attempt + 1}
         case Fault():
-            facts |= _failed_facts(connector, outcome, now)
-    current = Connector.objects.filter(pk=connector.pk, generation=connector.generation)
-    if current.filter(asked_at__isnull=False).update(**facts) != 1:
-        return
-    is_ok = isinstance(outcome, Connected)
-    words = "Ready" if isinstance(outcome, Connected) else outcome.message
-    Check.objects.create(
-        connector_id=connector.pk, at=now, is_ok=is_ok, latency_ms=latency_ms, result=words[:200]
+            return facts | _failed_facts(connector, outcome, now)
+
+
+def _check(contact: Contact, now: datetime) -> Check:
+    is_ok = isinstance(contact.outcome, Connected)
+    words = "Ready" if isinstance(contact.outcome, Connected) else contact.outcome.message
+    return Check(
+        connector_id=contact.connector_id,
+        at=now,
+        is_ok=is_ok,
+        latency_ms=contact.latency_ms,
+        result=words[:200],
     )
-    shown = ("connection", "advertises_facets", "credential_refused_at", "sign_in_needed")
-    if any(name in facts and facts[name] != getattr(connector, name) for name in shown):
-        panel_of(connector)
 
 
 def _ready_facts(
@@ -113,7 +119,7 @@ def _ready_facts(
         "failure": "",
         "failure_detail": "",
         "attempt": 0,
-        "check_due_at": now + _pause(None, is_watched),
+        "check_due_at": now + pause_until_next(None, is_watched),
         "revision": outcome.revision,
         "server_name": (outcome.server_name or "")[:200],
         "server_version": (outcome.server_version or "")[:100],
@@ -136,14 +142,14 @@ def _failed_facts(connector: Connector, fault: Fault, now: datetime) -> dict[str
     facts: dict[str, object] = {
         "failure": fault.message,
         "failure_detail": _detail_of(fault),
-        "attempt": F("attempt") + 1,
+        "attempt": connector.attempt + 1,
     }
     is_moved = fault.kind is FaultKind.REDIRECT
     connection = Connection.MOVED if is_moved else Connection.FAILED
     if connector.connection != connection:
         facts |= {"connection": connection, "connection_since": now}
     if connector.connection == Connection.READY:
-        facts["epoch"] = F("epoch") + 1
+        facts["epoch"] = connector.epoch + 1
     if fault.kind is FaultKind.UNAUTHORIZED:
         # A person has to act; trying again with what was refused would only lock accounts.
         refused = "credential_refused_at" if connector.first_ready_at else "sign_in_needed"
@@ -153,13 +159,6 @@ def _failed_facts(connector: Connector, fault: Fault, now: datetime) -> dict[str
     wait = max(delay, min(fault.retry_after_seconds or 0, MAX_PAUSE_SECONDS))
     facts["check_due_at"] = now + timedelta(seconds=wait)
     return facts
-
-
-def _pause(fault: Fault | None, is_watched: bool) -> timedelta:
-    """The wait until the next check of a ready connector, with jitter so that they spread out."""
-    usual = settings.CHECK_WATCHED_SECONDS if is_watched else settings.CHECK_SECONDS
-    asked = min(fault.retry_after_seconds or 0, MAX_PAUSE_SECONDS) if fault else 0
-    return timedelta(seconds=max(usual * random.uniform(0.8, 1.2), asked))
 
 
 def _detail_of(fault: Fault) -> str:

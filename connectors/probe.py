@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Iterable
 from datetime import datetime
 
 from django.conf import settings
 
 from connectors import listings
+from connectors.arrivals import Arrivals
+from connectors.contact import Contact
 from connectors.models import Connector, Listing, ListingKind
 from connectors.protocol.uri_templates import BadTemplate, parse
 from connectors.queries import is_ready, targets_of
@@ -35,6 +39,24 @@ async def probe(sessions: Sessions, target: Target, timeout_seconds: float) -> C
         await asyncio.sleep(QUICK_RETRY_SECONDS)
         outcome = await sessions.ping(target, timeout_seconds)
     return outcome
+
+
+class Probes(Arrivals[Contact]):
+    """Probes of many servers under way."""
+
+    def __init__(
+        self, sessions: Sessions, targets: Iterable[Target], timeout_seconds: float
+    ) -> None:
+        super().__init__(
+            (target.connector_id, self._probe(sessions, target, timeout_seconds))
+            for target in targets
+        )
+
+    async def _probe(self, sessions: Sessions, target: Target, timeout_seconds: float) -> None:
+        started = time.monotonic()
+        outcome = await probe(sessions, target, timeout_seconds)
+        latency_ms = round((time.monotonic() - started) * 1000)
+        self.add(Contact(target.connector_id, target.generation, outcome, latency_ms))
 
 
 def take_listings(connector_id: int, owner: str, now: datetime) -> None:

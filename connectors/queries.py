@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from connectors.declared import filled, from_json, headers_of, required_keys
+from connectors.errors import SecretUnreadable
 from connectors.models import Connector, Secret, SecretKind, Transport
 from connectors.oauth.grants import Held, held_by
 from connectors.oauth.renewal import CurrentToken
@@ -152,6 +153,24 @@ def targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Targ
         if standing.status is not Status.AT_REST and not standing.missing:
             targets[connector.pk] = _target_of(connector, secrets, held_by(connector))
     return targets
+
+
+def readable_targets(
+    connectors: QuerySet[Connector], now: datetime
+) -> tuple[dict[int, Target], set[int]]:
+    """The targets, and apart from them the connectors with a secret that no key can read: such a
+    one costs itself alone."""
+    try:
+        return targets_of(connectors, now), set()
+    except SecretUnreadable:
+        targets: dict[int, Target] = {}
+        unreadable: set[int] = set()
+        for pk in connectors.values_list("pk", flat=True):
+            try:
+                targets |= targets_of(connectors.filter(pk=pk), now)
+            except SecretUnreadable:
+                unreadable.add(pk)
+        return targets, unreadable
 
 
 def target_to(connector: Connector, *, with_grant: bool = False) -> Target:

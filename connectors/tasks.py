@@ -11,8 +11,9 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-from connectors.checks import look_at
-from connectors.contact import check_due, claim_check, give_up_check
+from connectors.check_leases import check_due, claim_checks
+from connectors.checks import look_at_all
+from connectors.contact import Contact
 from connectors.listings import due_to_list
 from connectors.models import Check, Connector, Listing, PendingSignIn, ToolCall
 from connectors.probe import take_listings
@@ -22,39 +23,54 @@ from workspaces.models import AuditEntry
 QUEUED_SECONDS = 10
 """What waited longer for a worker is dropped: it is still due, and has been queued again since."""
 
+GROUP_SIZE = 50
+"""Connectors checked by one task: enough to share its statements, few enough to spread the work."""
+
 _slots = threading.BoundedSemaphore(max(1, settings.CELERY_WORKER_CONCURRENCY // 2))
 """Half of a worker's threads wait for silent servers at most; the others read counts meanwhile."""
 
 
 @shared_task
 def sweep_checks() -> None:
-    """Queue a check for each connector that is due, sooner while its workspace is watched."""
-    due = Connector.objects.filter(check_due(timezone.now()))
-    for connector_id in due.values_list("pk", flat=True):
-        check_connector.delay(connector_id)
+    """Queue the checks that are due, sooner while their workspace is watched. Those of servers that
+    did not answer last time go together: a group takes as long as its slowest."""
+    due = Connector.objects.filter(check_due(timezone.now())).order_by("connection", "pk")
+    ids = list(due.values_list("pk", flat=True))
+    for start in range(0, len(ids), GROUP_SIZE):
+        check_connectors.delay(ids[start : start + GROUP_SIZE])
+
+
+@shared_task(expires=QUEUED_SECONDS)
+def check_connectors(connector_ids: list[int]) -> None:
+    """Look whether the servers of some connectors answer, and store what that says of them."""
+    _check(connector_ids)
 
 
 @shared_task(expires=QUEUED_SECONDS)
 def check_connector(connector_id: int) -> None:
-    """Look whether a connector's server answers, and store what that says of its connection.
+    """One that somebody wants checked now."""
+    _check([connector_id])
 
-    Without a free slot it stays due, for the next sweep.
-    """
+
+def _check(connector_ids: list[int]) -> None:
+    """Make the checks that are due and nobody else's. Without a free slot they stay due, for the
+    next sweep."""
     if not _slots.acquire(blocking=False):
         return
     try:
         now = timezone.now()
-        connector = claim_check(connector_id, now)
-        outcome = look_at(connector, now) if connector else None
+        for contacts in look_at_all(claim_checks(connector_ids, now), now):
+            _queue_listings(contacts)
     finally:
         _slots.release()
-    if isinstance(outcome, Connected):
-        # Mostly there is none: asking is cheaper than a task that finds out.
-        due = Listing.objects.filter(due_to_list(timezone.now()), connector_id=connector_id)
-        if due.exists():
-            list_connector.delay(connector_id)
-    elif connector is not None and outcome is None:
-        give_up_check(connector)
+
+
+def _queue_listings(contacts: list[Contact]) -> None:
+    ready = [each.connector_id for each in contacts if isinstance(each.outcome, Connected)]
+    # Mostly there is none: asking is cheaper than a task that finds out.
+    due = Listing.objects.filter(due_to_list(timezone.now()), connector__in=ready)
+    for connector_id in set(due.values_list("connector_id", flat=True)):
+        list_connector.delay(connector_id)
 
 
 @shared_task

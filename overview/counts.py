@@ -16,11 +16,12 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from connectors import listings
+from connectors.check_leases import locked_connectors, spare_checks
 from connectors.models import Connector, Listing, ListingKind
 from connectors.protocol.facets import Facet, InvalidRead, Level
 from connectors.protocol.freshness import Policy
 from connectors.queries import is_ready
-from connectors.sessions import Fault
+from connectors.sessions import Fault, Listed
 from overview.facet_listings import keep_listing
 from overview.models import StoredFacet, digest_of
 from overview.panel import FacetReading, reading_of
@@ -152,35 +153,50 @@ def keep(
     left ready, changed or gone since are dropped (F-145, F-147).
     """
     taken = list(taken)
-    # Locked, in one order for all: a connector that is removed or changed now waits until its
+    # Locked: a connector that is removed or changed now waits until its
     # readings are stored, or is seen to be gone or another one.
-    ready = Connector.objects.select_for_update(no_key=True).order_by("pk")
-    rows = ready.filter(is_ready(), pk__in={each.connector_id for each in taken})
+    asked_of = {each.connector_id for each in taken}
+    rows = locked_connectors().filter(is_ready(), pk__in=asked_of).only(*_KEPT_BY)
     current = {
-        pk: workspace_id
-        for pk, workspace_id, *now_is in rows.values_list(
-            "pk", "workspace_id", "generation", "epoch"
-        )
-        if asked.get(pk) == tuple(now_is)
+        each.pk: each for each in rows if asked.get(each.pk) == (each.generation, each.epoch)
     }
+    spare_checks([current[pk] for pk in current.keys() & _who_answered(taken)], now)
     changed: set[int] = set()
     counts: list[CountTaken] = []
     for each in taken:
-        workspace_id = current.get(each.connector_id)
-        if workspace_id is None:
+        connector = current.get(each.connector_id)
+        if connector is None or connector.workspace_id is None:
             continue
-        epoch = asked[each.connector_id][1]
         if isinstance(each, CountTaken):
             counts.append(each)
-        elif keep_listing(each, owner=owner, now=now, epoch=epoch):
-            changed.add(workspace_id)
+        elif keep_listing(each, owner=owner, now=now, epoch=connector.epoch):
+            changed.add(connector.workspace_id)
     changed |= {
         workspace_id
         for pk in _keep_counts(counts, asked, owner=owner, now=now)
-        if (workspace_id := current[pk]) is not None
+        if (workspace_id := current[pk].workspace_id) is not None
     }
     for workspace_id in sorted(changed):
         panel_changed(workspace_id)
+
+
+_KEPT_BY = (
+    *("workspace_id", "generation", "epoch"),
+    *("attempt", "check_due_at", "checked_at", "called_at"),
+)
+
+
+def _who_answered(taken: Iterable[ListingTaken | CountTaken]) -> set[int]:
+    """The connectors whose server gave what was asked for; one without resources was not asked."""
+    return {
+        each.connector_id
+        for each in taken
+        if (
+            isinstance(each.outcome, int)
+            if isinstance(each, CountTaken)
+            else isinstance(each.listed, Listed) and each.listed.pages > 0
+        )
+    }
 
 
 def _keep_counts(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from connectors.arrivals import Arrivals
 from connectors.protocol.facets import Facet, InvalidRead, parse_listing, parse_read
 from connectors.sessions import Fault, Listed, Sessions, Target
 from workspaces import spans
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,39 +58,13 @@ def word_for(outcome: object, good: str) -> str:
             return good
 
 
-class Reads:
-    """Reads under way. `next` gives what has come in since, so that a fast answer is stored and
-    shown while a slow one is still waited for (F-095, F-096)."""
+class Reads(Arrivals[Taken]):
+    """Reads under way."""
 
     def __init__(self, sessions: Sessions, asked: Iterable[Asked], timeout_seconds: float) -> None:
         self._sessions = sessions
         self._timeout_seconds = timeout_seconds
-        self._came: list[Taken] = []
-        self._bell = asyncio.Event()
-        self._tasks = [asyncio.create_task(self._read_connector(each)) for each in asked]
-        self._all = asyncio.ensure_future(asyncio.gather(*self._tasks))
-        self._all.add_done_callback(lambda _: self._bell.set())
-
-    async def next(self, window_seconds: float) -> list[Taken]:
-        """Wait for an answer, then a moment for its neighbours; an empty list when all is done."""
-        while not self._came and not self._all.done():
-            self._bell.clear()
-            await self._bell.wait()
-        if not self._all.done():
-            await asyncio.wait([self._all], timeout=window_seconds)
-        came, self._came = self._came, []
-        return came
-
-    def cancel(self) -> None:
-        self._all.cancel()
-
-    async def _read_connector(self, asked: Asked) -> None:
-        try:
-            await self._read_all(asked)
-        except Exception:
-            # Of ours, for what servers do wrong is a value: it costs the others nothing.
-            extra = {"action": "readings_failed", "connector": asked.target.connector_id}
-            logger.exception("Readings of a connector failed", extra=extra)
+        super().__init__((each.target.connector_id, self._read_all(each)) for each in asked)
 
     async def _read_all(self, asked: Asked) -> None:
         async with asyncio.TaskGroup() as group:
@@ -109,7 +81,7 @@ class Reads:
             listed = await self._sessions.list_entries(
                 asked.target, "resources/list", self._timeout_seconds
             )
-        self._add(ListingTaken(asked.target.connector_id, listed, asked.is_first))
+        self.add(ListingTaken(asked.target.connector_id, listed, asked.is_first))
         return [] if isinstance(listed, Fault) else parse_listing(listed.entries)[0]
 
     async def _read(self, target: Target, facet: Facet) -> None:
@@ -120,8 +92,4 @@ class Reads:
             word = word_for(outcome, "counted")
             spans.settle(around, word, is_error=word != "counted")
         seconds = time.monotonic() - started
-        self._add(CountTaken(target.connector_id, facet.name, outcome, seconds))
-
-    def _add(self, taken: Taken) -> None:
-        self._came.append(taken)
-        self._bell.set()
+        self.add(CountTaken(target.connector_id, facet.name, outcome, seconds))

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import logging
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from connectors.actions import check_soon, doubt_connection
-from connectors.errors import SecretUnreadable
-from connectors.models import Connector, Listing, ListingKind
-from connectors.queries import targets_of
-from connectors.runtime import run
-from connectors.sessions import Fault, Sessions, Target
+from connectors.arrivals import windows_of
+from connectors.models import Listing, ListingKind
+from connectors.queries import readable_targets
+from connectors.sessions import Fault
 from overview import counts
 from overview.models import StoredFacet
 from overview.reads import Asked, CountTaken, Reads, Taken, word_for
 from workspaces import tallies
 
 logger = logging.getLogger(__name__)
-
-WINDOW_SECONDS = 0.1
-"""Answers that come this close together are stored in one transaction and shown in one push."""
 
 
 def refresh(connector_ids: list[int]) -> None:
@@ -42,10 +39,10 @@ def _refresh(connector_ids: list[int], owner: str, now: datetime) -> None:
     if not asked:
         return
     seconds = settings.FACET_READ_TIMEOUT_SECONDS
-    reads = run(lambda sessions: _start(sessions, asked, seconds), 5)
     doubted: set[int] = set()
-    try:
-        while taken := run(lambda _: reads.next(WINDOW_SECONDS), seconds * 2 + 5):
+    reading = windows_of(lambda sessions: Reads(sessions, asked, seconds), seconds * 2 + 5)
+    with closing(reading) as windows:
+        for taken in windows:
             counts.keep(taken, standing, owner=owner, now=timezone.now())
             _tally(taken)
             # At once: a sibling that hangs must not keep the page from turning red.
@@ -53,17 +50,7 @@ def _refresh(connector_ids: list[int], owner: str, now: datetime) -> None:
             for connector_id in lost:
                 doubt_connection(connector_id)
             doubted |= lost
-    finally:
-        run(lambda _: _stop(reads), 5)
     logger.info("Read facets", extra={"action": "facets_read", "connectors": len(asked)})
-
-
-async def _start(sessions: Sessions, asked: list[Asked], seconds: float) -> Reads:
-    return Reads(sessions, asked, seconds)
-
-
-async def _stop(reads: Reads) -> None:
-    reads.cancel()
 
 
 def _tally(taken: list[Taken]) -> None:
@@ -95,7 +82,9 @@ def _claim(
     involved = to_list | set(facets)
     if not involved:
         return [], {}
-    targets = _targets_of(ready.filter(pk__in=involved), now)
+    targets, unreadable = readable_targets(ready.filter(pk__in=involved), now)
+    for pk in unreadable:
+        check_soon(pk)  # Which says so on its page.
     listing = _listing_asked(to_list, standing)
     asked = [
         Asked(target=target, facets=tuple(facets.get(pk, ())), **listing.get(pk, {}))
@@ -129,17 +118,3 @@ def _listing_asked(
             "known": frozenset(known.get(pk, ())),
         }
     return asked
-
-
-def _targets_of(connectors: QuerySet[Connector], now: datetime) -> dict[int, Target]:
-    """The targets; a connector whose secret no key can read costs itself alone."""
-    try:
-        return targets_of(connectors, now)
-    except SecretUnreadable:
-        targets: dict[int, Target] = {}
-        for pk in connectors.values_list("pk", flat=True):
-            try:
-                targets |= targets_of(Connector.objects.filter(pk=pk), now)
-            except SecretUnreadable:
-                check_soon(pk)  # Which says so on its page.
-        return targets

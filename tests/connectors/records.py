@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils import timezone
 
 from connectors.actions import add_connector, connect_connector
-from connectors.contact import record_contact
+from connectors.contact import Contact, record_contacts
 from connectors.models import Connector, Secret
 from connectors.protocol.identifiers import FACETS
 from connectors.sessions import Connected, Fault, FaultKind
@@ -44,7 +44,8 @@ def asked(connector, by=None):
 def contacted(connector, outcome, *, now=None, latency_ms=12):
     """A check that began now came to an end."""
     now = now or timezone.now()
-    record_contact(connector, outcome, latency_ms=latency_ms, is_watched=False, now=now)
+    contact = Contact(connector.pk, connector.generation, outcome, latency_ms)
+    record_contacts([contact], now)
     connector.refresh_from_db()
     return connector
 

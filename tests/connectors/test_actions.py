@@ -14,7 +14,7 @@ from connectors.actions import (
     disconnect_connector,
     remove_connector,
 )
-from connectors.contact import claim_check
+from connectors.check_leases import claim_checks
 from connectors.models import Check, Connector, Listing, Secret, ToolCall
 from connectors.sessions import Fault, FaultKind
 from tests.connectors.records import (
@@ -202,9 +202,9 @@ def test_removing_keeps_the_traces_and_nothing_else(acme, alice):
 def test_two_processes_share_one_check(acme):
     connector = asked(added(acme))
     now = timezone.now()
-    assert claim_check(connector.pk, now) is not None
-    assert claim_check(connector.pk, now) is None
-    assert claim_check(connector.pk, now + timedelta(seconds=31)) is not None
+    assert claim_checks([connector.pk], now) == {connector.pk: connector.generation}
+    assert claim_checks([connector.pk], now) == {}
+    assert claim_checks([connector.pk], now + timedelta(seconds=31))
 
 
 def test_check_soon_makes_due_only_what_somebody_asked_for(acme):

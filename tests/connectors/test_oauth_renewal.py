@@ -314,9 +314,9 @@ def test_a_check_that_lacks_a_scope_is_a_failure_that_names_it(connector, server
 
 def test_a_refused_credential_is_not_tried_again(connector, server):
     from connectors.actions import check_soon
-    from connectors.contact import claim_check
+    from connectors.check_leases import claim_checks
 
     server.refuses_all = True
     read(connector)
     check_soon(connector.pk)
-    assert claim_check(connector.pk, timezone.now() + timedelta(hours=1)) is None
+    assert not claim_checks([connector.pk], timezone.now() + timedelta(hours=1))

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from connectors import probe
 from connectors.models import Check, Connector
-from connectors.tasks import check_connector, list_connector, sweep_checks
+from connectors.tasks import check_connector, check_connectors, list_connector, sweep_checks
 from overview.counts import due_connectors
 from overview.queries import panel_of
 from overview.refresh import refresh
@@ -36,7 +36,8 @@ UP_SECONDS = 15
 @pytest.fixture
 def inline(monkeypatch):
     """What is given to the broker is done at once, and a quick retry is quicker."""
-    monkeypatch.setattr(check_connector, "delay", check_connector)
+    for task in (check_connector, check_connectors):
+        monkeypatch.setattr(task, "delay", task)
     monkeypatch.setattr(list_connector, "delay", lambda _: None)
     monkeypatch.setattr(probe, "QUICK_RETRY_SECONDS", 0.01)
 

@@ -175,7 +175,7 @@ def test_an_error_of_ours_with_one_server_costs_the_others_nothing(caplog):
         return [each.outcome for each in taken if isinstance(each, CountTaken)]
 
     assert asyncio.run(outcomes()) == [3]
-    assert "Readings of a connector failed" in caplog.messages
+    assert "Asking a server failed" in caplog.messages
 
 
 @pytest.mark.requirement("F-132", "F-131")

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection, connections, transaction
 
 from connectors.actions import remove_connector
+from connectors.check_leases import claim_checks
 from connectors.models import Connector, Listing, OAuthGrant
 from connectors.oauth.grants import held_by, refuse
 from overview import counts
@@ -134,3 +135,20 @@ def test_removing_a_connector_while_its_tokens_are_refused_ends_in_no_deadlock(a
     refuser.end()
     remover.end()
     assert not Connector.objects.exists()
+
+
+def test_of_two_that_claim_a_group_of_checks_at_once_each_check_is_made_by_one(acme):
+    connectors = [make_connector(acme, f"server-{n}", check_due_at=NOW) for n in range(5)]
+    generations = {each.pk: each.generation for each in connectors}
+    claimed: list[dict[int, int]] = []
+
+    def claiming(ids):
+        return InThread(lambda: claimed.append(claim_checks(ids, at(1))))
+
+    with transaction.atomic():
+        list(Connector.objects.select_for_update().filter(slug="server-2"))
+        claimers = [claiming(list(generations)), claiming(list(generations)[::-1])]
+        wait_for_blocked(2)
+    for claimer in claimers:
+        claimer.end()
+    assert sorted(claimed, key=len) == [{}, generations]

@@ -11,10 +11,11 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from connectors.actions import connect_connector
-from connectors.contact import claim_check, record_contact
+from connectors.check_leases import claim_checks
+from connectors.contact import Contact, record_contacts
 from connectors.models import Connector
 from connectors.sessions import Fault, FaultKind
-from connectors.tasks import check_connector, forget_old, sweep_checks
+from connectors.tasks import check_connector, check_connectors, forget_old, sweep_checks
 from overview.tasks import GROUP_SIZE, refresh_connectors, refresh_workspace, sweep_facets, watch
 from tests.overview.factories import make_connector
 from workspaces.models import Workspace
@@ -49,6 +50,11 @@ def openings(monkeypatch):
 
 @pytest.fixture
 def checks(monkeypatch):
+    return Queue(monkeypatch, check_connectors)
+
+
+@pytest.fixture
+def wanted_checks(monkeypatch):
     return Queue(monkeypatch, check_connector)
 
 
@@ -104,14 +110,15 @@ def test_without_a_broker_a_page_still_shows_what_is_stored(
     assert bob_client.get(f"/w/acme/{path}").status_code == 200
 
 
-def test_without_a_broker_what_people_ask_for_is_done_and_found_by_the_next_sweep(acme, checks):
+def test_without_a_broker_what_people_ask_for_is_done_and_found_by_the_next_sweep(
+    acme, checks, wanted_checks
+):
     connector = make_connector(acme)
-    checks.is_away = True
+    wanted_checks.is_away = True
     connect_connector(connector, by=None)
     assert Connector.objects.get().connection == "starting"
-    checks.is_away = False
     sweep_checks()
-    assert checks.queued == [connector.pk]
+    assert checks.queued == [[connector.pk]]
 
 
 def test_only_what_is_due_and_asked_for_is_checked_and_sooner_while_it_is_watched(acme, checks):
@@ -120,20 +127,20 @@ def test_only_what_is_due_and_asked_for_is_checked_and_sooner_while_it_is_watche
     make_connector(acme, "resting", asked_at=None, check_due_at=now)
     sweep_checks()
     assert checks.queued == []
-    Connector.objects.update(checked_at=now - timedelta(seconds=40))
+    Connector.objects.update(called_at=now - timedelta(seconds=40))
     look_at(acme)
     sweep_checks()
-    assert checks.queued == [ready.pk]
-    assert claim_check(ready.pk, now) is not None
-    assert claim_check(ready.pk, now) is None
+    assert checks.queued == [[ready.pk]]
+    assert claim_checks([ready.pk], now)
+    assert not claim_checks([ready.pk], now)
 
 
 def test_a_server_that_asked_for_a_pause_has_it_also_while_somebody_looks(acme, checks):
     now = timezone.now()
     connector = make_connector(acme)
     limited = Fault(FaultKind.RATE_LIMITED, "Too many requests.", retry_after_seconds=600)
-    then = now - timedelta(seconds=60)
-    record_contact(connector, limited, latency_ms=None, is_watched=True, now=then)
+    contact = Contact(connector.pk, connector.generation, limited)
+    record_contacts([contact], now - timedelta(seconds=60))
     look_at(acme)
     sweep_checks()
     assert checks.queued == []
@@ -144,7 +151,7 @@ def test_a_clock_that_was_set_back_stops_no_checks(acme, checks):
     make_connector(acme, check_due_at=now + timedelta(hours=3), connection="failed")
     make_connector(acme, "leased", check_due_at=now, check_lease_until=now + timedelta(hours=1))
     sweep_checks()
-    assert len(checks.queued) == 2
+    assert [len(each) for each in checks.queued] == [2]
 
 
 def test_a_change_of_a_workspace_that_goes_with_it_is_told_to_nobody(acme):

@@ -1,0 +1,113 @@
+"""Checks of many servers at once: what one of them does, or what we do wrong with it, costs it
+alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from connectors import contact, probe
+from connectors.models import Check, Connector, Secret
+from connectors.runtime import close_runtime
+from connectors.tasks import check_connectors, list_connector
+from tests.connectors.records import added, secret
+from tests.overview.served import in_thread, wait_until
+from tests.servers.raw import forever, raw_server
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def servers(queued):
+    with raw_server() as one, raw_server() as another:
+        yield one, another
+        close_runtime()
+
+
+@pytest.fixture
+def group(acme, servers):
+    """The ids of two connectors whose checks are due, "one" and "another"."""
+    due = {"asked_at": timezone.now(), "connection": "starting", "check_due_at": timezone.now()}
+    slugs = zip(("one", "another"), servers, strict=True)
+    return [added(acme, slug, url=server.url, **due).pk for slug, server in slugs]
+
+
+def connections():
+    return dict(Connector.objects.values_list("slug", "connection"))
+
+
+@pytest.mark.requirement("D14")
+def test_a_silent_server_delays_no_other_of_its_group(group, servers, settings):
+    settings.CONNECT_SECONDS = 1
+    silent, _ = servers
+    silent.intercept = lambda _: forever()
+    checking = in_thread(lambda: check_connectors(group))
+    wait_until(lambda: connections() == {"one": "starting", "another": "ready"})
+    assert checking.is_alive()
+    silent.intercept = None  # The quick second try finds it there.
+    checking.join(10)
+    assert connections() == {"one": "ready", "another": "ready"}
+
+
+def test_a_secret_that_no_key_can_read_fails_its_own_connector_alone(group):
+    Secret.objects.create(connector_id=group[0], kind=secret().kind, name="token", value="x")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE connectors_secret SET value = %s", [b"unreadable"])
+    check_connectors(group)
+    assert connections() == {"one": "failed", "another": "ready"}
+    assert "cannot be decrypted" in Connector.objects.get(slug="one").failure
+
+
+def test_one_that_misses_a_setting_waits_for_it_and_the_others_are_checked(group):
+    Connector.objects.filter(pk=group[0]).update(url="https://{host}/mcp")
+    check_connectors(group)
+    assert connections() == {"one": "starting", "another": "ready"}
+    waiting = Connector.objects.get(slug="one")
+    assert (waiting.check_due_at, waiting.check_lease_until) == (None, None)
+
+
+@pytest.mark.parametrize(("module", "name"), [(probe, "probe"), (contact, "_facts")])
+def test_an_error_of_ours_with_one_of_a_group_costs_that_one_its_check(
+    group, monkeypatch, caplog, module, name
+):
+    real = getattr(module, name)
+
+    def broken(*args):
+        if group[0] in (getattr(args[0], "pk", 0), getattr(args[1], "connector_id", 0)):
+            raise RuntimeError("a bug")
+        return real(*args)
+
+    monkeypatch.setattr(module, name, broken)
+    check_connectors(group)
+    assert connections() == {"one": "starting", "another": "ready"}
+    assert Connector.objects.get(slug="one").check_lease_until > timezone.now()
+    assert [each.connector_id for each in Check.objects.all()] == [group[1]]
+    assert [record.connector for record in caplog.records if record.exc_info] == [group[0]]
+
+
+def test_a_new_connection_has_what_it_lists_taken_at_once(group, queued):
+    check_connectors(group)
+    assert sorted(queued) == [(list_connector.name.rpartition(".")[2], pk) for pk in group]
+
+
+def test_a_larger_group_costs_no_more_statements(acme, servers, queued):
+    def statements(number):
+        Connector.objects.all().delete()
+        due = {"asked_at": timezone.now(), "connection": "starting"}
+        ids = [
+            added(acme, f"server-{n}", url=servers[0].url, **due, check_due_at=timezone.now()).pk
+            for n in range(number)
+        ]
+        check_connectors(ids)
+        assert {*connections().values()} == {"ready"}
+        Connector.objects.update(check_due_at=timezone.now() - timedelta(seconds=1))
+        with CaptureQueriesContext(connection) as captured:
+            check_connectors(ids)
+        assert Check.objects.count() == 2 * number
+        return len(captured)
+
+    assert statements(2) == statements(10) < 20
