@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.growth
 
 Workspaces of 10, 100 and 1 000 connectors with 5 facets each, of which 40 count something. The
-worker's cycle is one sweep that finds all of them due, and the reads that it queues, by hundreds of
-small servers that answer at once.
+worker's cycle is one sweep that finds all of them due, the reads that it queues, and the checks, by
+hundreds of small servers that answer at once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from benchmarks.worker_cycle import cycle_of
 SIZES = (10, 100, 1000)
 ABOVE_ZERO = 40
 STATEMENTS, SWEEP_STATEMENTS, READ_STATEMENTS = 8, 4, 30
-"""Of a page, of a sweep, and of one task that reads up to 50 connectors: what it claims, and what
-it keeps of each tenth of a second."""
+"""Of a page, of a sweep, and of one task that reads or checks up to 50 connectors: what it claims,
+and what it keeps of each tenth of a second."""
 
 
 def main() -> None:
@@ -58,20 +58,22 @@ def _measure() -> None:
     print()
     cycles = {size: cycle_of(f"of-{size}") for size in SIZES}
     print(
-        "| connectors | sweep: SQL | time | reads: tasks | SQL of a task | time of all, per facet |"
+        "| connectors | sweep: SQL | time | reads: tasks | SQL of a task | time of all, per facet "
+        "| checks: SQL of a task | CPU of each |"
     )
-    print("|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|")
     for size, cycle in cycles.items():
         print(
             f"| {size} | {cycle.sweep_sql} | {cycle.sweep_ms:.1f} ms | {len(cycle.task_sql)} "
-            f"| {max(cycle.task_sql)} at most | {cycle.reads_ms / size / 5:.2f} ms |"
+            f"| {max(cycle.task_sql)} at most | {cycle.reads_ms / size / 5:.2f} ms "
+            f"| {max(cycle.check_sql)} at most | {cycle.check_cpu_ms:.2f} ms |"
         )
     print()
     head("10, 100 and 1 000 connectors")
     constant("SQL statements of a page", list(statements.values()), STATEMENTS)
     sweeps = [cycle.sweep_sql for cycle in cycles.values()]
     constant("SQL statements of a sweep", sweeps, SWEEP_STATEMENTS)
-    most = max(max(cycle.task_sql) for cycle in cycles.values())
+    most = max(max(cycle.task_sql + cycle.check_sql) for cycle in cycles.values())
     words = f"{most} at most"
     row("SQL statements of a task", words, f"{READ_STATEMENTS}", is_met=most <= READ_STATEMENTS)
 

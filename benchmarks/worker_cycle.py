@@ -1,4 +1,5 @@
-"""One round of the worker over a workspace, for `benchmarks.growth`: its sweep and its reads."""
+"""One round of the worker over a workspace, for `benchmarks.growth`: its sweep, its reads and its
+checks."""
 
 from __future__ import annotations
 
@@ -10,13 +11,18 @@ from benchmarks.peers import peers
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """task_sql: the statements of each task that reads."""
+    """task_sql: the statements of each task that reads; check_sql: of each that checks.
+
+    check_cpu_ms: of the whole process for one connector, the asking included.
+    """
 
     sweep_sql: int
     sweep_ms: float
     task_sql: list[int]
     reads_ms: float
     unread: int
+    check_sql: list[int]
+    check_cpu_ms: float
 
 
 def cycle_of(slug: str) -> Cycle:
@@ -64,4 +70,25 @@ def _round(slug: str) -> Cycle:
         task_sql.append(len(captured))
     reads_ms = (time.perf_counter() - begun) * 1000
     unread = facets.filter(read_at=None).count()
-    return Cycle(sweep_sql, sweep_ms, task_sql, reads_ms, unread)
+    return Cycle(sweep_sql, sweep_ms, task_sql, reads_ms, unread, *_checks(slug))
+
+
+def _checks(slug: str) -> tuple[list[int], float]:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+    from django.utils import timezone
+
+    from connectors.models import Check, Connector
+    from connectors.tasks import GROUP_SIZE, check_connectors
+
+    connectors = Connector.objects.filter(workspace__slug=slug)
+    connectors.update(check_due_at=timezone.now())
+    ids = list(connectors.values_list("pk", flat=True))
+    made, statements, begun = Check.objects.count(), [], time.process_time()
+    for start in range(0, len(ids), GROUP_SIZE):
+        with CaptureQueriesContext(connection) as captured:
+            check_connectors(ids[start : start + GROUP_SIZE])
+        statements.append(len(captured))
+    cpu_ms = (time.process_time() - begun) * 1000 / len(ids)
+    assert Check.objects.count() == made + len(ids), f"not all of {slug} were checked"
+    return statements, cpu_ms

@@ -1,6 +1,9 @@
-"""A new version's migrations leave the old version's processes working until they are restarted."""
+"""A new version leaves the old version's processes working until they are restarted: with what it
+does to the database, and with what they queue for each other."""
 
 from __future__ import annotations
+
+import inspect
 
 import pytest
 from django.db.migrations import (
@@ -14,6 +17,8 @@ from django.db.migrations import (
 )
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import NOT_PROVIDED, TextField
+
+from overview import celery
 
 APPS = ("connectors", "overview", "workspaces")
 FIRST = "0001_initial"
@@ -76,3 +81,20 @@ def _in_database(field):
 )
 def test_what_the_old_version_would_not_survive_is_noticed(operation, loader):
     assert not _only_adds(operation, "connectors", loader.project_state())
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("connectors.tasks.check_connector", 1),
+        ("connectors.tasks.check_connectors", [1, 2]),
+        ("connectors.tasks.list_connector", 1),
+        ("overview.tasks.refresh_connectors", [1, 2]),
+        ("overview.tasks.refresh_workspace", 1),
+    ],
+)
+def test_what_another_version_has_queued_is_understood(name, argument):
+    """A name that only the new version knows is dropped by an old worker, so that it may be used
+    for what a sweep queues again, and for nothing else."""
+    celery.app.loader.import_default_modules()
+    inspect.signature(celery.app.tasks[name].run).bind(argument)
