@@ -32,9 +32,11 @@ _slots = threading.BoundedSemaphore(max(1, settings.CELERY_WORKER_CONCURRENCY //
 
 @shared_task
 def sweep_checks() -> None:
-    """Queue the checks that are due, sooner while their workspace is watched. Those of servers that
-    did not answer last time go together: a group takes as long as its slowest."""
-    due = Connector.objects.filter(check_due(timezone.now())).order_by("connection", "pk")
+    """Queue the checks that are due, sooner while their workspace is watched.
+
+    Servers that did not answer come last, and together: a group takes as long as its slowest.
+    """
+    due = Connector.objects.filter(check_due(timezone.now())).order_by("attempt", "pk")
     ids = list(due.values_list("pk", flat=True))
     for start in range(0, len(ids), GROUP_SIZE):
         check_connectors.delay(ids[start : start + GROUP_SIZE])

@@ -135,6 +135,19 @@ def test_only_what_is_due_and_asked_for_is_checked_and_sooner_while_it_is_watche
     assert not claim_checks([ready.pk], now)
 
 
+def test_servers_that_did_not_answer_are_checked_last_and_apart_from_those_that_did(
+    acme, checks, monkeypatch
+):
+    monkeypatch.setattr("connectors.tasks.GROUP_SIZE", 2)
+    now = timezone.now()
+    ids = [
+        make_connector(acme, f"server-{n}", attempt=attempt, check_due_at=now).pk
+        for n, attempt in enumerate([1, 0, 3, 0])
+    ]
+    sweep_checks()
+    assert checks.queued == [[ids[1], ids[3]], [ids[0], ids[2]]]
+
+
 def test_a_server_that_asked_for_a_pause_has_it_also_while_somebody_looks(acme, checks):
     now = timezone.now()
     connector = make_connector(acme)
