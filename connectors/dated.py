@@ -15,12 +15,12 @@ from connectors.status import Connection
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """at: since when, or when last; None for what nobody knows yet. is_since: which of the two."""
+    """at: since when, or when last; None for what nobody knows yet. when: words before it."""
 
     name: str
     words: str
     at: datetime | None = None
-    is_since: bool = False
+    when: str = ""
 
 
 def dated_facts(
@@ -32,7 +32,7 @@ def dated_facts(
     """
     return [
         _reachable(connector),
-        Fact("Protocol revision", connector.revision or "not known yet", connector.called_at),
+        _revision(connector),
         _credential(connector, is_sent=is_credential_sent),
         Fact("Last real call", "" if called_at else "none", called_at),
     ]
@@ -46,15 +46,23 @@ def _reachable(connector: Connector) -> Fact:
     name, since = "Reachable", connector.connection_since
     match connector.connection:
         case Connection.READY:
-            return Fact(name, "yes", since, is_since=True)
+            return Fact(name, "yes", since, when="since")
         case Connection.MOVED:
-            return Fact(name, "at another address", since, is_since=True)
+            return Fact(name, "at another address", since, when="since")
         case Connection.FAILED if _is_refused(connector):
             # Whoever refuses us is there.
             return Fact(name, "yes", connector.checked_at)
         case Connection.FAILED:
-            return Fact(name, "no", since, is_since=True)
+            return Fact(name, "no", since, when="since")
     return Fact(name, "not tried yet")
+
+
+def _revision(connector: Connector) -> Fact:
+    name = "Protocol revision"
+    if not connector.revision:
+        return Fact(name, "not known yet")
+    # Its name is a date, too.
+    return Fact(name, connector.revision, connector.called_at, when="last spoken")
 
 
 def _credential(connector: Connector, *, is_sent: bool) -> Fact:

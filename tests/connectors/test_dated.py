@@ -66,7 +66,7 @@ def test_each_fact_has_a_date_of_its_own(alice_client, acme, server):
         look(connector)
         assert shown(alice_client) == {
             "Reachable": f"yes, since {at(0)}",
-            "Protocol revision": f"2026-07-28, {at(5)}",
+            "Protocol revision": f"2026-07-28, last spoken {at(5)}",
             "Credential": f"accepted, {at(5)}",
             "Last real call": "none",
             "Last check": at(5),
@@ -77,7 +77,7 @@ def test_each_fact_has_a_date_of_its_own(alice_client, acme, server):
         look(connector)
         assert shown(alice_client) == {
             "Reachable": f"no, since {at(9)}",
-            "Protocol revision": f"2026-07-28, {at(5)}",
+            "Protocol revision": f"2026-07-28, last spoken {at(5)}",
             "Credential": f"accepted, {at(5)}",
             "Last real call": "none",
             "Last check": at(9),
