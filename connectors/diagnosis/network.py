@@ -190,7 +190,10 @@ async def _http(record: Record, target: Target, url: httpx2.URL, is_allowed: IsA
         record.failed(HTTP, answer, seconds, *found)
         return False
     if answer.location is None or not 300 <= answer.status < 400:
-        record.saw(HTTP, f"HTTP {answer.status}, without a redirect.", seconds)
+        words = f"A web server answers: HTTP {answer.status}, without a redirect."
+        if answer.status >= 300:
+            words += " Any answer will do here: MCP begins with the next step."
+        record.saw(HTTP, words, seconds)
         return True
     return _redirect(record, answer, url, seconds, is_allowed)
 

@@ -86,6 +86,8 @@ def test_a_good_server_is_walked_to_the_end_and_nothing_is_found(diagnosis_of, s
         "Facet “Drafts awaiting review”",
     ]
     assert {each.outcome for each in made.steps} == {Outcome.OK}
+    first = "A web server answers: HTTP 200, without a redirect."
+    assert step(made, "First answer (HTTP)").words == first
     assert step(made, "Protocol").words == "raw 1.0 speaks 2026-07-28."
     assert step(made, "Tools").words == "1 entry on 1 page, 1 with resource arguments."
     assert last(made).words == "3, within the 1 s of a read."
@@ -168,6 +170,14 @@ def test_a_redirect_is_told_with_what_the_host_makes_of_it(
     assert found.outcome is outcome
     assert words in found.words
     assert made.is_reached is (outcome is Outcome.NOTE)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 500])
+def test_a_first_answer_that_looks_like_a_failure_is_said_to_be_none(diagnosis_of, server, status):
+    server.intercept = lambda _: Reply(status)
+    found = step(diagnosis_of(server), "First answer (HTTP)")
+    assert found.outcome is Outcome.OK
+    assert f"HTTP {status}, without a redirect. Any answer will do here" in found.words
 
 
 def test_silence_and_a_dropped_socket_end_the_walk_in_time(diagnosis_of, server):
