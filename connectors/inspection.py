@@ -11,7 +11,6 @@ from django.conf import settings
 from django.db.models import Max, Q
 
 from connectors.declared import Declared, from_json, to_fill_in
-from connectors.endpoint.results import problem_of as call_problem_of
 from connectors.models import (
     Check,
     Connector,
@@ -26,12 +25,11 @@ from connectors.protocol.resource_arguments import parse_declaration
 from connectors.protocol.text import shorten
 from connectors.protocol.uri_templates import BadTemplate, parse
 from connectors.queries import Standing, required_of
-from connectors.sessions import Fault, FaultKind
+from connectors.sessions import FaultKind
 from connectors.status import Action, Status, allowed
 
 CHECKS_IN_MEDIAN = 20
 CALLS_SHOWN = 10
-UNAUTHORIZED = call_problem_of(Fault(FaultKind.UNAUTHORIZED, "")).rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ def _may_sign_in(standing: Standing) -> bool:
         standing.status in (Status.RECONNECTION_NEEDED, Status.CONNECTING)
         or OAuthGrant.objects.filter(connector=connector).exists()
         # Some let everybody in and want to know only who calls their tools.
-        or any(each.problem.startswith(UNAUTHORIZED) for each in recent_calls(connector))
+        or any(each.fault == FaultKind.UNAUTHORIZED for each in recent_calls(connector))
     )
 
 

@@ -260,6 +260,8 @@ class ToolCall(models.Model):
     outcome = models.CharField(max_length=10, choices=Outcome.choices)
     # Words for people, without anything that the server sent.
     problem = models.CharField(max_length=300, blank=True)
+    # A `sessions.FaultKind`, where the server failed.
+    fault = models.CharField(max_length=20, blank=True, default="", db_default="")
     resources_read = models.PositiveIntegerField(default=0)
     resources_refused = models.PositiveIntegerField(default=0)
 

@@ -21,6 +21,7 @@ from django.db import IntegrityError, close_old_connections, transaction
 from connectors.actions import doubt_connection
 from connectors.models import Caller, Connector, Outcome, ToolCall, TraceEvent
 from connectors.protocol.text import flatten
+from connectors.sessions import FaultKind
 from workspaces import tallies
 from workspaces.models import ApiToken, User, Workspace
 
@@ -50,7 +51,8 @@ class Event:
 
 @dataclass(slots=True)
 class Trace:
-    """One tool call, filled in while it runs. problem: our own words, nothing a server sent."""
+    """One tool call, filled in while it runs. problem: our own words, nothing a server sent; fault:
+    the kind, where a server failed."""
 
     workspace_id: int
     caller: Caller
@@ -65,10 +67,11 @@ class Trace:
     duration_ms: int = 0
     outcome: Outcome = Outcome.OK
     problem: str = ""
+    fault: FaultKind | None = None
     events: list[Event] = field(default_factory=list)
 
-    def end(self, outcome: Outcome, problem: str = "") -> None:
-        self.outcome, self.problem = outcome, problem
+    def end(self, outcome: Outcome, problem: str = "", fault: FaultKind | None = None) -> None:
+        self.outcome, self.problem, self.fault = outcome, problem, fault
         self.duration_ms = self.offset_ms(time.monotonic())
 
     def offset_ms(self, at_seconds: float) -> int:
@@ -173,6 +176,7 @@ def _call(trace: Trace) -> ToolCall:
         duration_ms=trace.duration_ms,
         outcome=trace.outcome,
         problem=flatten(trace.problem)[:300],
+        fault=trace.fault or "",
         resources_read=read,
         resources_refused=len(trace.events) - read,
     )

@@ -121,7 +121,7 @@ def _end(trace: Trace, outcome: Json | Fault) -> None:
         case Fault():
             if outcome.is_of_connection and trace.connector_id is not None:
                 recorder.put(Doubt(trace.connector_id))
-            trace.end(Outcome.FAILED, problem_of(outcome))
+            trace.end(Outcome.FAILED, problem_of(outcome), outcome.kind)
         case {"isError": True}:
             trace.end(Outcome.TOOL_ERROR, "The tool reported an error.")
         case _:

@@ -330,6 +330,7 @@ def test_a_servers_failure_is_a_clear_result(agent, acme, server, mode, failure)
     assert details.items() <= result.meta["ai.nimblebrain/fault"].items()
     [trace] = traces()
     assert trace.outcome == "failed" and "No such id" not in trace.problem
+    assert trace.fault == result.meta["ai.nimblebrain/fault"]["kind"]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -7,7 +7,6 @@ import re
 import pytest
 from django.utils import timezone
 
-from connectors.endpoint.results import problem_of
 from connectors.models import OAuthGrant, ToolCall
 from connectors.oauth.tokens import Client
 from connectors.sessions import Fault, FaultKind
@@ -82,15 +81,13 @@ def signed_in_once(connector):
 
 
 def refused_a_call(connector):
-    now = timezone.now()
-    fault = Fault(FaultKind.UNAUTHORIZED, "Who are you?", http_status=401)
     ToolCall.objects.create(
         workspace=connector.workspace or Workspace.objects.get(slug="acme"),
         connector=connector,
-        started_at=now,
+        started_at=timezone.now(),
         duration_ms=1,
         outcome="failed",
-        problem=problem_of(fault),
+        fault=FaultKind.UNAUTHORIZED,
     )
 
 
