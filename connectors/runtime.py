@@ -69,15 +69,15 @@ def end_unwanted() -> None:
         return
     asked = Connector.objects.filter(pk__in={pk for pk, _ in keys}, asked_at__isnull=False)
     wanted = dict(asked.values_list("pk", "generation"))
-    background().submit(_end(held, {pk: wanted.get(pk) for pk, _ in keys}))
+    background().submit(_end(held, keys, wanted))
 
 
-async def _end(held: Sessions, wanted: dict[int, int | None]) -> None:
+async def _end(held: Sessions, keys: list[tuple[int, int]], wanted: dict[int, int]) -> None:
     for connector_id, generation in wanted.items():
-        if generation is not None:
-            held.retire(connector_id, generation)
-    unwanted = [held.drop(pk) for pk, generation in wanted.items() if generation is None]
-    await asyncio.gather(*unwanted)
+        held.retire(connector_id, generation)
+    # No later ones: since we asked, somebody may have connected it again.
+    unwanted = {pk: generation for pk, generation in sorted(keys) if pk not in wanted}
+    await asyncio.gather(*(held.drop(pk, newest + 1) for pk, newest in unwanted.items()))
 
 
 def limits() -> Limits:

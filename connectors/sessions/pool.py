@@ -154,11 +154,16 @@ class Sessions:
                 self._losses.pop(target.key, None)
                 connection.retire()
 
-    async def drop(self, connector_id: int) -> None:
-        """Close a connector's connections; what is under way on them fails."""
-        for key in [key for key in self._losses if key[0] == connector_id]:
+    async def drop(self, connector_id: int, before: float = math.inf) -> None:
+        """Close a connector's connections of generations before this one; what is under way on
+        them fails."""
+
+        def goes(key: Key) -> bool:
+            return key[0] == connector_id and key[1] < before
+
+        for key in filter(goes, list(self._losses)):
             del self._losses[key]
-        await self._end([c for c in self._alive if c.target.connector_id == connector_id])
+        await self._end([each for each in self._alive if goes(each.target.key)])
 
     async def close(self) -> None:
         """Close everything; later calls give a `Fault`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.connectors.records import MARKER, added, asked, sheet
 from tests.connectors.signing_in import look, read
 from tests.overview.served import in_thread, wait_until
 from tests.servers.raw import LEGACY, MODERN, forever, raw_server
+from workspaces.background import background
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -131,6 +133,19 @@ def test_another_process_hears_of_it_within_seconds(connector, server, monkeypat
     assert sessions().keys
     act(connector, by=None)
     wait_until(lambda: is_left(server))
+
+
+def test_a_connection_made_since_somebody_looked_at_what_is_wanted_stays(
+    connector, server, monkeypatch
+):
+    waiting = []
+    with monkeypatch.context() as busy:
+        busy.setattr(runtime, "background", lambda: SimpleNamespace(submit=waiting.append))
+        disconnect_connector(connector, by=None)
+    read(look(asked(connector)))
+    (hanging_up,) = waiting
+    background().run(hanging_up, 5)
+    assert sessions().keys == [(connector.pk, connector.generation)]
 
 
 def test_what_is_wanted_is_left_alone(connector, alice_client, server):
