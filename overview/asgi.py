@@ -27,6 +27,7 @@ from overview.bodies import bounded  # noqa: E402
 from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
 from overview.operators import tracing  # noqa: E402
 from overview.operators.probes import Probes  # noqa: E402
+from overview.operators.stopping import Stopping  # noqa: E402
 from overview.turns import TurnsHandler  # noqa: E402
 from workspaces import tallies  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
@@ -45,7 +46,8 @@ _site: Any = ProtocolTypeRouter(
     }
 )
 endpoint = McpEndpoint()
-probes = Probes()
+stopping = Stopping()
+probes = Probes(stopping)
 
 TALLY_SECONDS = 10
 """How often a web process says how many pages it has open, and what it has counted."""
@@ -68,6 +70,7 @@ async def _lifespan(receive: Any, send: Any) -> None:
     deliver_on(asyncio.get_running_loop())
     await endpoint.start()
     tallying = asyncio.create_task(_tally())
+    stopping.hold_back(settings.WEB_DRAIN_SECONDS)
     await send({"type": "lifespan.startup.complete"})
     await receive()
     tallying.cancel()

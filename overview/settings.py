@@ -93,6 +93,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "overview.urls"
 ASGI_APPLICATION = "overview.asgi.application"
 WEB_THREADS = env.int("WEB_THREADS", default=32)
+WEB_DRAIN_SECONDS = env.float("WEB_DRAIN_SECONDS", default=0)
 
 TEMPLATES = [
     {

@@ -9,6 +9,8 @@ from pathlib import Path
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
+from tests.deployed import DEPLOY, procfile, unit
+
 ROOT = Path(__file__).parent.parent
 MANUAL = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 SETTINGS = (ROOT / "overview" / "settings.py").read_text(encoding="utf-8")
@@ -60,6 +62,21 @@ def test_each_deployment_starts_web_worker_and_clock():
     text = "\n".join(started.values())
     for words in ["uvicorn overview.asgi:application", "-A overview worker", "-A overview beat"]:
         assert text.count(words) == 2, words
+
+
+def test_a_proxy_hears_of_a_stop_in_time_and_nobody_kills_the_process_meanwhile():
+    caddyfile = (DEPLOY / "Caddyfile").read_text(encoding="utf-8")
+    compose = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    systemd = unit("overview-web@.service")
+    noticed = sum(map(int, re.findall(r"health_(?:interval|timeout) (\d+)s", caddyfile)))
+    graceful = int(re.search(r"--timeout-graceful-shutdown (\d+)", procfile()["web"])[1])
+    of_web = re.search(r"x-web: &web\n(.+?)\n\n", compose, re.S)[1]
+    for drain, killed in [
+        re.search(r'DRAIN_SECONDS: "(\d+)".+grace_period: (\d+)s', of_web, re.S).groups(),
+        (systemd["Environment"].removeprefix("WEB_DRAIN_SECONDS="), systemd["TimeoutStopSec"]),
+    ]:
+        assert 0 < noticed < int(drain)
+        assert int(drain) + graceful < int(killed)
 
 
 def options_of(parser):

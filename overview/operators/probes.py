@@ -1,4 +1,4 @@
-"""`/healthz`, `/readyz` and `/metrics`: for the machines that look after this one.
+"""`/healthz`, `/readyz` and `/metrics`, for the machines that look after this one.
 
 An ASGI application before Django's: a probe knows no host name, no session and no https, and is
 not worth a line in the log. Nothing in the answers depends on who asks.
@@ -15,6 +15,7 @@ from django.conf import settings
 
 from overview.operators import metrics
 from overview.operators.health import Health, in_thread
+from overview.operators.stopping import Stopping
 
 Scope = dict[str, Any]
 Send = Callable[[Any], Awaitable[None]]
@@ -24,13 +25,14 @@ JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
 class Probes:
-    """The three addresses."""
+    """The four addresses."""
 
-    def __init__(self) -> None:
-        self._health = Health()
+    def __init__(self, stopping: Stopping) -> None:
+        self._health, self._stopping = Health(), stopping
         self._answers = {
             "/healthz": self._alive,
             "/readyz": self._ready,
+            "/readyz/process": self._process_ready,
             "/metrics": self._metrics,
         }
 
@@ -55,11 +57,18 @@ class Probes:
         return 200, TEXT, b"alive\n"
 
     async def _ready(self, scope: Scope) -> Answer:
+        if self._stopping.has_begun:
+            said = {"status": "stopping", "failed": ["process"], "parts": {"process": "stopping"}}
+            return 503, JSON, json.dumps(said).encode() + b"\n"
         parts = await self._health.parts()
         failed = [name for name, answers in parts.items() if not answers]
         words = {name: "ok" if answers else "failed" for name, answers in parts.items()}
         body = {"status": "failed" if failed else "ok", "failed": failed, "parts": words}
         return 503 if failed else 200, JSON, json.dumps(body).encode() + b"\n"
+
+    async def _process_ready(self, scope: Scope) -> Answer:
+        """For proxies: a part of the host that is away takes no web process out of their turns."""
+        return (503, TEXT, b"stopping\n") if self._stopping.has_begun else (200, TEXT, b"ready\n")
 
     async def _metrics(self, scope: Scope) -> Answer:
         if not settings.METRICS_TOKEN:

@@ -22,6 +22,7 @@ from overview.models import StoredFacet
 from overview.operators import health
 from overview.operators.health import worker_heard
 from overview.operators.probes import Probes
+from overview.operators.stopping import Stopping
 from overview.refresh import refresh
 from overview.tasks import sweep_facets
 from tests.overview.factories import entry, make_connector
@@ -37,7 +38,7 @@ TOKEN = "scrape-me"
 def _fresh(settings, monkeypatch):
     """No worker has been heard, and nothing that an earlier test saw is shared."""
     cache.clear()
-    monkeypatch.setattr(asgi, "probes", Probes())
+    monkeypatch.setattr(asgi, "probes", Probes(Stopping()))
     # Another process would ask by the address of this one.
     settings.ALLOWED_HOSTS = ["overview.example.com"]
     settings.SECURE_SSL_REDIRECT = True
@@ -97,6 +98,24 @@ def test_ready_when_every_part_answers_and_a_worker_was_heard():
 def test_not_ready_says_which_part_failed():
     status, body = ask("/readyz")
     assert (status, json.loads(body)["failed"]) == (503, ["worker"])
+
+
+def test_a_process_is_ready_for_a_proxy_whatever_part_of_the_host_is_away(
+    django_assert_num_queries,
+):
+    with django_assert_num_queries(0):
+        assert ask("/readyz/process") == (200, "ready\n")
+
+
+def test_a_process_that_stops_says_so_and_is_alive(monkeypatch):
+    worker_heard()
+    stopping = Stopping()
+    stopping.has_begun = True
+    monkeypatch.setattr(asgi, "probes", Probes(stopping))
+    assert ask("/readyz/process") == (503, "stopping\n")
+    status, body = ask("/readyz")
+    assert (status, json.loads(body)["status"]) == (503, "stopping")
+    assert ask("/healthz")[0] == 200
 
 
 def test_a_part_that_fails_says_nothing_of_its_address(monkeypatch, caplog):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 import time
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
 from itertools import pairwise
 
 import pytest
@@ -13,7 +15,7 @@ from tests.production.agent import was_done
 from tests.production.conftest import FRESH_SECONDS
 from tests.production.test_many_processes import until
 from tests.servers.raw import raw_server
-from tests.stack import is_ready
+from tests.stack import Web, is_ready
 
 LATE_SECONDS = 25
 """A service manager does not wait until a worker is there: both may be starting at once."""
@@ -102,3 +104,41 @@ def test_processes_restart_one_after_the_other_while_people_and_agents_are_serve
     assert ends == [0, 0, -15, -15]
     gaps = [later - earlier for earlier, later in pairwise(busy)]
     assert max(gaps) < FRESH_SECONDS + LATE_SECONDS
+
+
+def posting(connection):
+    """Somebody's POST, on a connection that is kept, as a proxy keeps its own."""
+
+    def post():
+        connection.request("POST", "/sign-in/")
+        with connection.getresponse() as answer:
+            answer.read()
+            # It shows no form's token.
+            return answer.status == 403
+
+    return post
+
+
+def test_no_post_is_lost_when_a_process_says_that_it_stops_before_it_does(site, tmp_path):
+    """A proxy must not send a POST again: it has to have stopped sending any by then."""
+    environment = {**site.stack.environment, "WEB_DRAIN_SECONDS": "3"}
+    web = Web("draining", environment, tmp_path)
+    web.start()
+    try:
+        until(lambda: is_ready(web.url, "/readyz/process"), 60)
+        with ExitStack() as proxied:
+            kept = [closing(HTTPConnection("127.0.0.1", web.port, timeout=10)) for _ in range(8)]
+            posts = [Asking(posting(proxied.enter_context(each))) for each in kept]
+            for each in posts:
+                proxied.enter_context(each)
+            until(lambda: all(each.answered for each in posts))
+            web.ask_to_stop()
+            until(lambda: not is_ready(web.url, "/readyz/process"))
+            answered = [each.answered for each in posts]
+            # One may have been asked before the stop; the one after it was not.
+            until(lambda: all(p.answered > n + 1 for p, n in zip(posts, answered, strict=True)))
+            assert is_ready(web.url, "/healthz")
+        assert [each.failures for each in posts] == [[]] * len(posts)
+        assert web.process.wait(10) == -15
+    finally:
+        web.stop()
