@@ -67,14 +67,16 @@ def end_unwanted() -> None:
     keys = held.keys if held is not None else []
     if held is None or not keys:
         return
-    asked = Connector.objects.filter(pk__in={pk for pk, _ in keys}, asked_at__isnull=False)
+    # All of them: naming those that are held would take longer than reading the rest.
+    asked = Connector.objects.filter(asked_at__isnull=False)
     wanted = dict(asked.values_list("pk", "generation"))
     background().submit(_end(held, keys, wanted))
 
 
 async def _end(held: Sessions, keys: list[tuple[int, int]], wanted: dict[int, int]) -> None:
-    for connector_id, generation in wanted.items():
-        held.retire(connector_id, generation)
+    for connector_id, generation in keys:
+        if generation < wanted.get(connector_id, generation):
+            held.retire(connector_id, wanted[connector_id])
     # No later ones: since we asked, somebody may have connected it again.
     unwanted = {pk: generation for pk, generation in sorted(keys) if pk not in wanted}
     await asyncio.gather(*(held.drop(pk, newest + 1) for pk, newest in unwanted.items()))
