@@ -9,7 +9,16 @@ from django.utils import timezone
 from connectors.models import Check, Connector, ListingKind, ToolCall
 from connectors.protocol.identifiers import RESOURCE_ARGUMENTS
 from overview.models import StoredFacet, digest_of
-from tests.connectors.records import REFUSED, UNREACHABLE, added, asked, contacted, failed, ready
+from tests.connectors.records import (
+    ANSWERED,
+    REFUSED,
+    UNREACHABLE,
+    added,
+    asked,
+    contacted,
+    failed,
+    ready,
+)
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e{{ 7 }}"
 
@@ -117,6 +126,15 @@ def test_a_line_tells_how_it_stands(acme, alice_client):
     assert "1 facet ·" in page
     contacted(connector, UNREACHABLE)
     assert "Nothing listens there." in text_of(alice_client)
+
+
+def test_what_nobody_knows_yet_is_no_number(acme, alice_client):
+    asked(added(acme))
+    page = text_of(alice_client)
+    assert "mail.example.com – never – –" in page
+    assert "mail.example.com · never checked" in page
+    contacted(Connector.objects.get(), ANSWERED)
+    assert "mail.example.com 0 just now" in text_of(alice_client)
 
 
 def test_who_disconnected_it_and_when_is_part_of_the_status(acme, alice, alice_client):
