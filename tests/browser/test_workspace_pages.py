@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.site import box_of
 from tests.browser.test_shell_page import OPTIONS
 from tests.connectors.records import added
-from workspaces.actions import create_token
+from workspaces.actions import create_token, record_act
 from workspaces.models import ApiToken
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -107,6 +107,25 @@ def test_tabs_are_one_row_with_the_current_one_in_sight(page: Page, errors, here
     page.keyboard.press("Tab")
     expect(first).to_be_focused()
     assert box_of(first)["x"] >= 0
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_addresses_of_people_and_what_is_chosen_keep_their_shape(
+    page: Page, errors, here, enter, acme, alice, width
+):
+    """An address in the audit takes one line, whatever else stands beside it; the buttons of a
+    choice are as large as each other, however long its words."""
+    enter(page.context)
+    page.set_viewport_size({"width": width, "height": 700})
+    alice.name = ""
+    alice.save()
+    record_act(acme, "connector added", "w" * 200, by=alice)
+    page.goto(here("/w/acme/audit/"))
+    who = page.get_by_text("alice@example.com").locator("visible=true")
+    assert box_of(who)["height"] < 30
+    page.goto(here("/w/acme/members/{bob}/"))
+    buttons = [box_of(each) for each in page.get_by_role("radio").all()]
+    assert len({(each["width"], each["height"]) for each in buttons}) == 1
 
 
 def test_the_span_of_time_is_one_pair_of_fields(page: Page, errors, here, enter):
