@@ -116,6 +116,16 @@ def test_no_row_and_everything_ready_means_no_panel_at_all(bob_client, acme, out
     assert 'href="/w/acme/connectors/mail/"' in page
 
 
+def test_a_workspace_without_apps_says_who_can_change_that(alice_client, bob_client):
+    for client, words, can in [
+        (alice_client, b"Connect a server to add one.", True),
+        (bob_client, b"An admin can connect a server to add one.", False),
+    ]:
+        page = client.get("/w/acme/").content
+        assert words in page
+        assert (b"/connectors/add/" in page) is can
+
+
 HOSTILE = [
     "x" * 5000,
     "<img src=x onerror=alert(1)>",
