@@ -15,6 +15,7 @@ from uuid import uuid4
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from playwright.sync_api import Page, expect
 
+from tests.browser.counted import MARKER
 from tests.browser.place import Place, live
 
 # Addresses that show no page of their own: acts, fragments, data, and places that lead on.
@@ -69,7 +70,7 @@ TOOLS = [
             "properties": {"contact": {"type": "string"}, "limit": {"type": "integer"}},
         },
         "annotations": {"readOnlyHint": True},
-        "_meta": {"ai.nimblebrain/resource-arguments": {"arguments": {"contact": ["crm"]}}},
+        "_meta": {MARKER: {"arguments": {"contact": {"schemes": ["crm"]}}}},
     },
     {"name": "delete_contact", "inputSchema": {"type": "object", "properties": {}}},
 ]
