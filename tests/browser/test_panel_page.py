@@ -252,4 +252,6 @@ def test_without_script_every_row_is_there_and_there_is_a_way_to_refresh(browser
     expect(page.locator("#live").get_by_role("link", name="Refresh")).to_be_visible()
     expect(page.locator("#attention-list button")).to_have_count(0)
     expect(page.locator("#attention-foot")).to_be_hidden()
+    # Nothing looks as if it could be closed.
+    expect(page.locator("#attention-toggle .icon")).to_be_hidden()
     context.close()
