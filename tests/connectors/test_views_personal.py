@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
 from connectors.models import Connector, Secret
 from connectors.views.personal import MAX_CONNECTORS
 from tests.connectors.outside import install
-from tests.connectors.records import MARKER, added, sheet
+from tests.connectors.records import MARKER, REFUSED, added, asked, failed, ready, sheet
 from workspaces.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +47,23 @@ def test_everybody_sees_their_own_alone(acme, alice_client, bob_client, notes):
     assert "2, as <code>my_notes__…</code>" in page
     assert "Shared CRM" not in page
     assert "Notes" not in text(alice_client.get(URL))
+
+
+@pytest.mark.parametrize(
+    ("made", "button"),
+    [
+        (ready, None),
+        (added, "Connect"),
+        (lambda _, **own: failed(None, "mail", **own), "Try again"),
+        (lambda _, **own: failed(None, "mail", outcome=REFUSED, **own), "Sign in"),
+        (lambda _, **own: asked(added(None, url="https://{x}.example.com/", **own)), "Configure"),
+    ],
+)
+def test_the_act_that_the_words_advise_is_the_one_that_stands_out(bob, bob_client, made, button):
+    made(None, owner=bob)
+    cards = text(bob_client.get(URL)).partition('<ul class="cards"')[2]
+    prominent = re.findall(r'button--primary"[^>]*>([^<]*)', cards)
+    assert prominent == ([button] if button else [])
 
 
 @pytest.mark.parametrize("slug", ["notes", "crm", "nobody"])
