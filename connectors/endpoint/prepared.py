@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery, TextField
+from django.db.models.sql.compiler import SQLCompiler
 
 
 class Prepared:
@@ -38,6 +39,23 @@ class Prepared:
         assert {name for name, _ in places if name} == set(self._samples)
         self._written = sql, places
         return self._written
+
+
+class Folded(Subquery):
+    """The rows of a query as one text, to be compared, not to be read.
+
+    SQLite's driver lets go of the interpreter for each row, and while another thread is busy it
+    gets it back milliseconds later.
+    """
+
+    output_field = TextField()
+    template = "(SELECT json_agg(folded)::text FROM (%(subquery)s) folded)"
+
+    def as_sqlite(self, compiler: SQLCompiler, connection: Any) -> tuple[str, Any]:
+        names = ", ".join(f"c{number}" for number in range(len(self.query.select)))
+        rows = f"WITH folded({names}) AS (%(subquery)s)"
+        template = f"({rows} SELECT json_group_array(json_array({names})) FROM folded)"
+        return self.as_sql(compiler, connection, template=template)
 
 
 def _adapted(value: Any) -> Any:

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet
 
 from connectors import listings
 from connectors.endpoint.catalogue import Caller, Catalogue, Offer
 from connectors.endpoint.listed import Listed, Listings
-from connectors.endpoint.prepared import Prepared
+from connectors.endpoint.prepared import Folded, Prepared
 from connectors.models import Connector, Listing, ListingKind
 from connectors.queries import Standing, is_ready, standings, targets_of
 from connectors.sessions import Target
@@ -41,11 +41,10 @@ def admit(token: str, slug: str, now: datetime) -> Catalogue | None:
     No such workspace, no member of it, a token that is unknown, expired, revoked or of another
     workspace: all alike.
     """
-    rows = _TOKENS.rows(digest=digest_of_token(token), slug=slug, now=now)
-    if not rows:
+    stamp = _REACH.rows(digest=digest_of_token(token), slug=slug, now=now)
+    if not stamp:
         return None
-    [(token_id, workspace_id, user_id, *_)] = rows
-    stamp = (rows, _CONNECTORS.rows(workspace_id=workspace_id, user_id=user_id))
+    [(token_id, *_)] = stamp
     return _catalogues.get(token_id, stamp, now) or _admit_anew(token, slug, stamp, now)
 
 
@@ -159,9 +158,10 @@ class _Catalogues:
                 del self._kept[other]
 
 
-def _connectors_of(workspace_id: int, user_id: int) -> QuerySet[Connector, Any]:
-    mine = Q(workspace_id=workspace_id) | Q(owner_id=user_id)
-    return (
+def _reach_of(digest: str, slug: str, now: datetime) -> QuerySet[ApiToken, Any]:
+    """The token, and everything of its connectors that a catalogue depends on."""
+    mine = Q(workspace_id=OuterRef("workspace_id")) | Q(owner_id=OuterRef("user_id"))
+    connectors = (
         Connector.objects.filter(mine, asked_at__isnull=False)
         .order_by("pk", "listings__pk")
         .values_list(
@@ -182,16 +182,17 @@ def _connectors_of(workspace_id: int, user_id: int) -> QuerySet[Connector, Any]:
             "listings__failure",
         )
     )
-
-
-def _tokens_of(digest: str, slug: str, now: datetime) -> QuerySet[ApiToken, Any]:
     return live_tokens(digest, slug, now).values_list(
-        "pk", "workspace_id", "user_id", "allowed_tools", "workspace__has_resource_tools"
+        "pk",
+        "workspace_id",
+        "user_id",
+        "allowed_tools",
+        "workspace__has_resource_tools",
+        Folded(connectors),
     )
 
 
-_TOKENS = Prepared(_tokens_of, digest="-", slug="--", now=datetime(1999, 1, 1, tzinfo=UTC))
-_CONNECTORS = Prepared(_connectors_of, workspace_id=-1, user_id=-2)
+_REACH = Prepared(_reach_of, digest="-", slug="--", now=datetime(1999, 1, 1, tzinfo=UTC))
 
 _listings = Listings()
 _catalogues = _Catalogues()
