@@ -30,6 +30,7 @@ from overview.operators.probes import Probes  # noqa: E402
 from overview.operators.stopping import Stopping  # noqa: E402
 from overview.turns import TurnsHandler  # noqa: E402
 from workspaces import tallies  # noqa: E402
+from workspaces.background import run_background_on  # noqa: E402
 from workspaces.push import deliver_on  # noqa: E402
 
 django_application = TurnsHandler(settings.WEB_THREADS)
@@ -67,7 +68,11 @@ async def application(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 async def _lifespan(receive: Any, send: Any) -> None:
     await receive()
-    deliver_on(asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    # What ran in this process before, a command say, had a loop of its own.
+    await asyncio.to_thread(close_runtime)
+    run_background_on(loop)
+    deliver_on(loop)
     await endpoint.start()
     tallying = asyncio.create_task(_tally())
     stopping.hold_back(settings.WEB_DRAIN_SECONDS)
@@ -78,6 +83,7 @@ async def _lifespan(receive: Any, send: Any) -> None:
     await asyncio.to_thread(tallies.flush, {"open_sockets": 0})
     deliver_on(None)
     await asyncio.to_thread(close_runtime)
+    run_background_on(None)
     await asyncio.to_thread(tracing.flush)
     await send({"type": "lifespan.shutdown.complete"})
 

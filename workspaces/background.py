@@ -2,7 +2,7 @@
 
 Connections to servers live as long as the process, so their loop must too: a loop per task or per
 request (`async_to_sync`) would take them down with it. The loop is made when first used, so that
-a process that forks its workers gives each of them its own.
+a process that forks its workers gives each of them its own. In a web process it is the server's.
 """
 
 from __future__ import annotations
@@ -23,9 +23,18 @@ GRACE_SECONDS = 5
 
 
 class BackgroundLoop:
-    """An event loop that runs in a daemon thread until it is closed."""
+    """An event loop that runs in a daemon thread until it is closed.
 
-    def __init__(self, name: str = "background-loop") -> None:
+    running: the loop that this thread runs, to be used instead; whoever runs it ends it.
+    """
+
+    def __init__(
+        self, name: str = "background-loop", running: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        self.is_borrowed = running is not None
+        if running is not None:
+            self._loop, self._thread = running, threading.current_thread()
+            return
         self._loop = _new_event_loop()
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
@@ -35,11 +44,17 @@ class BackgroundLoop:
         self._loop.run_forever()
 
     def submit(self, coro: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        """Start a coroutine on the loop, from any other thread or loop.
-
-        From another event loop: `await asyncio.wrap_future(loop.submit(coro))`.
-        """
+        """Start a coroutine on the loop, from any thread or loop."""
         return asyncio.run_coroutine_threadsafe(coro, self._loop)
+
+    async def result_of(self, coro: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the loop and wait for it, from any event loop; at once from its own.
+
+        Whoever is cancelled meanwhile cancels it.
+        """
+        if asyncio.get_running_loop() is self._loop:
+            return await coro
+        return await asyncio.wrap_future(self.submit(coro))
 
     def run(self, coro: Coroutine[Any, Any, T], timeout_seconds: float) -> T:
         """Run a coroutine on the loop and wait for it in this thread.
@@ -65,7 +80,7 @@ class BackgroundLoop:
 
     def close(self, timeout_seconds: float = 5) -> None:
         """Cancel what still runs, and end the thread."""
-        if self._loop.is_closed():
+        if self.is_borrowed or self._loop.is_closed():
             return
         with contextlib.suppress(concurrent.futures.TimeoutError):
             self.submit(_cancel_everything()).result(timeout_seconds)
@@ -107,10 +122,31 @@ def background() -> BackgroundLoop:
         return _current[1]
 
 
+def run_background_on(running: asyncio.AbstractEventLoop | None) -> None:
+    """Have the loop of a web server, called on it, be the loop of this process; None: not any more.
+
+    Two loops in two threads would fight for the interpreter, several times in each tool call.
+    A loop that was made before is closed, unless it is that of another server.
+    """
+    global _current
+    closing = None
+    with _lock:
+        is_borrowed = _current is not None and _current[1].is_borrowed
+        if running is None:
+            _current = None if is_borrowed else _current
+        elif not is_borrowed:
+            closing, _current = _current, (os.getpid(), BackgroundLoop(running=running))
+    _close(closing)
+
+
 def close_background() -> None:
     """End the loop of this process; a later `background()` makes a new one."""
     global _current
     with _lock:
         closing, _current = _current, None
+    _close(closing)
+
+
+def _close(closing: tuple[int, BackgroundLoop] | None) -> None:
     if closing is not None and closing[0] == os.getpid():
         closing[1].close()

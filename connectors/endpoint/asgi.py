@@ -11,18 +11,19 @@ import contextvars
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from connectors.endpoint.catalogue import Catalogue
 from connectors.endpoint.server import SCOPE_KEY, build_server
-from connectors.endpoint.stored import admit
+from connectors.endpoint.stored import Changed, admit, look_up
 from connectors.traces import recorder
 
 Scope = dict[str, Any]
@@ -44,6 +45,7 @@ class McpEndpoint:
         self._manager: StreamableHTTPSessionManager | None = None
         self._owner: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
+        self._doormen = ThreadPoolExecutor(_doormen(), "admit")
 
     def serves(self, scope: Scope) -> bool:
         if scope["type"] != "http":
@@ -99,7 +101,7 @@ class McpEndpoint:
         found = _ENDPOINT.fullmatch(scope["path"])
         assert found is not None
         token = _bearer(headers)
-        catalogue = await _in_thread(_admit, token, found["slug"]) if token else None
+        catalogue = await self._admitted(token, found["slug"]) if token else None
         if catalogue is None:
             challenge = _challenge(base, found["slug"], is_invalid=bool(token))
             return await _answer(
@@ -110,19 +112,36 @@ class McpEndpoint:
         assert self._manager is not None
         await self._manager.handle_request({**scope, SCOPE_KEY: catalogue}, receive, send)
 
+    async def _admitted(self, token: str, slug: str) -> Catalogue | None:
+        now = timezone.now()
+        found = await _in_thread(self._doormen, look_up, token, slug, now)
+        if not isinstance(found, Changed):
+            return found
+        # Listings may have to be read, which others need not wait for.
+        return await _in_thread(None, admit, token, slug, now)
 
-async def _in_thread(work: Callable[[str, str], T], token: str, slug: str) -> T:
+
+def _doormen() -> int:
+    """How many threads let requests in.
+
+    SQLite answers sooner than a thread gets the interpreter back that it lent out meanwhile: a
+    second one would only compete for it. PostgreSQL is waited for.
+    """
+    return 1 if connection.vendor == "sqlite" else 4
+
+
+async def _in_thread(threads: Executor | None, work: Callable[..., T], *given: object) -> T:
     """A plain hop, in the context of the request: what asgiref does besides costs as much as all
     that is asked there."""
     run = contextvars.copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(None, run, work, token, slug)
+    return await asyncio.get_running_loop().run_in_executor(threads, run, _alone, work, *given)
 
 
-def _admit(token: str, slug: str) -> Catalogue | None:
+def _alone(work: Callable[..., T], *given: object) -> T:
     # No request cycle of Django's gives the connection back here.
     close_old_connections()
     try:
-        return admit(token, slug, timezone.now())
+        return work(*given)
     finally:
         close_old_connections()
 

@@ -1,7 +1,8 @@
 """The way of one tool call: from the caller's request to the server's answer, and its trace.
 
-Async, on the web server's loop; the reads and the call itself run on the background loop, where
-the sessions live. Contents pass through memory only: never a queue, a cache, a log or a table.
+Async, on the web server's loop; the reads and the call itself run where the sessions live, on the
+background loop, which is the same where the server has a lifespan. Contents pass through memory
+only: never a queue, a cache, a log or a table.
 """
 
 from __future__ import annotations
@@ -165,7 +166,7 @@ async def _on_background(
         settled=settled,
         on_progress=_across(loop, call.on_progress) if call.on_progress else None,
     )
-    return await asyncio.wrap_future(background().submit(way.go()))
+    return await background().result_of(way.go())
 
 
 def _plan(catalogue: Catalogue, tool: OfferedTool, arguments: Json) -> dict[str, Read | Refusal]:

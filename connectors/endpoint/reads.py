@@ -5,7 +5,6 @@ Async. A read goes to whom the catalogue says, over the workspace's own session.
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from channels.db import database_sync_to_async
@@ -51,7 +50,7 @@ async def read_from(offer: Offer, uri: str) -> tuple[Offer, Json] | Unread:
     if (reason := why_not_ready(offer)) or offer.target is None:
         return Unread(reason or UNKNOWN)
     reading = sessions().read_resource(offer.target, uri, settings.RESOURCE_ARGUMENTS_READ_SECONDS)
-    result = await asyncio.wrap_future(background().submit(reading))
+    result = await background().result_of(reading)
     if isinstance(result, Fault):
         if result.is_of_connection:
             await database_sync_to_async(doubt_connection)(offer.connector_id)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from workspaces.background import BackgroundLoop, background, close_background
+from workspaces.background import BackgroundLoop, background, close_background, run_background_on
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_an_exception_reaches_the_thread_that_asked(loop):
 
 def test_another_loop_awaits_without_blocking_itself(loop):
     async def elsewhere():
-        return await asyncio.wrap_future(loop.submit(thread_name()))
+        return await loop.result_of(thread_name())
 
     assert asyncio.run(elsewhere()) == "test-loop"
 
@@ -78,4 +78,22 @@ def test_a_process_has_one_loop_until_it_is_closed():
     assert background() is first
     close_background()
     assert background() is not first
+    close_background()
+
+
+def test_a_web_servers_loop_takes_the_place_of_the_one_before_it():
+    before = background()
+
+    async def serving():
+        run_background_on(asyncio.get_running_loop())
+        here = background()
+        async with asyncio.timeout(5):
+            own = await here.result_of(thread_name())
+            of_thread = await asyncio.to_thread(here.run, thread_name(), 5)
+        run_background_on(None)
+        return here, own, of_thread
+
+    here, own, of_thread = asyncio.run(serving())
+    assert own == of_thread == threading.current_thread().name
+    assert background() not in (before, here)
     close_background()
