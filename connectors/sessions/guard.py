@@ -13,6 +13,7 @@ import httpcore2
 from connectors.sessions.networks import NAT64
 from connectors.sessions.outward import outward
 from connectors.sessions.proxy import Proxy, ProxyRefused, dial_through
+from connectors.sessions.sockets import Stream
 
 IPAddress = IPv4Address | IPv6Address
 IsAllowed = Callable[[IPAddress], bool]
@@ -75,14 +76,16 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
         if self._proxy is not None:
-            return await self._through(self._proxy, allowed, port, socket_options)
+            return Stream(await self._through(self._proxy, allowed, port, socket_options))
         # One silent address must not use up the time of the others.
         share = timeout / len(allowed) if timeout is not None else None
         failure: Exception = httpcore2.ConnectError()
         for address in allowed:
             try:
-                return await self._sockets.connect_tcp(
-                    address, port, share, local_address, socket_options
+                return Stream(
+                    await self._sockets.connect_tcp(
+                        address, port, share, local_address, socket_options
+                    )
                 )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
