@@ -257,7 +257,7 @@ CELERY_BEAT_SCHEDULE = {
     # A sweep that found no worker in time is worth nothing: the next one replaces it.
     name: {"task": task, "schedule": schedule(seconds), "options": {"expires": seconds * 2}}
     for name, task, seconds in [
-        ("facets", "overview.tasks.sweep_facets", 2.0),
+        ("facets", "overview.tasks.sweep_facets", 1.0),
         ("subscriptions", "overview.tasks.sweep_subscriptions", 5.0),
         ("checks", "connectors.tasks.sweep_checks", 2.0),
         ("retention", "connectors.tasks.forget_old", 3600.0),
