@@ -83,13 +83,16 @@ def test_the_page_of_a_starting_connector_becomes_that_of_a_ready_one(place: Pla
 def test_a_server_that_goes_and_comes_back_is_told_on_its_open_page(place: Place):
     server = place.tasks(drafts=3)
     page = place.open(path="connectors/tasks/")
+    facets = page.get_by_role("region", name="Facets")
+    # Ready comes before its facets are listed; then there would be nothing to say of their counts.
+    expect(facets).to_contain_text("Drafts awaiting review", timeout=SOON)
     server.refuse(None)
     press(page, "Check now")
     says(page, "Tasks is being checked.")
     stands(page, "Failed")
     expect(problem(page).get_by_role("button")).to_have_text(["Try again"])
     expect(problem(page).get_by_role("link")).to_have_text(["Configure", "Diagnose"])
-    expect(page.get_by_role("region", name="Facets")).to_contain_text("Not counted while")
+    expect(facets).to_contain_text("Not counted while")
     server.refuse(200)
     press(page, "Try again")
     says(page, "Tasks is reconnecting.")
