@@ -42,6 +42,9 @@ class BackgroundLoop:
     def _main(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        # Here: Redis' channel layer runs a loop once more when it is closed, and whoever ends this
+        # one may run another.
+        self._loop.close()
 
     def submit(self, coro: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         """Start a coroutine on the loop, from any thread or loop."""
@@ -86,8 +89,6 @@ class BackgroundLoop:
             self.submit(_cancel_everything()).result(timeout_seconds)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout_seconds)
-        if not self._thread.is_alive():
-            self._loop.close()
 
 
 async def _cancel_everything() -> None:

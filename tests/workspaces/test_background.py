@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from channels.layers import get_channel_layer
 
 from workspaces.background import BackgroundLoop, background, close_background, run_background_on
 
@@ -83,6 +84,8 @@ def test_a_process_has_one_loop_until_it_is_closed():
 
 def test_a_web_servers_loop_takes_the_place_of_the_one_before_it():
     before = background()
+    # Redis' layer is on the loop from then on, and wants to say goodbye when it closes.
+    before.run(get_channel_layer().group_send("nobody", {"type": "nothing"}), 5)
 
     async def serving():
         run_background_on(asyncio.get_running_loop())
