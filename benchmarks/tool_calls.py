@@ -127,7 +127,7 @@ def relay(url: str):
 
 
 def serve(app, port: int = 0) -> None:
-    """Serve on this port, or a free one, and say which."""
+    """Serve on this port, or a free one, and say which. On the loop that uvicorn itself takes."""
     config = uvicorn.Config(app, log_level="error", access_log=False, port=port)
     server = uvicorn.Server(config)
 
@@ -138,7 +138,8 @@ def serve(app, port: int = 0) -> None:
         print(server.servers[0].sockets[0].getsockname()[1], flush=True)
         await serving
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(run())
 
 
 def host(url: str) -> None:
