@@ -21,7 +21,8 @@ async def connected():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         backend = httpcore2.AnyIOBackend()
-        stream = Stream(await backend.connect_tcp(*listener.getsockname(), SECONDS))
+        host, port = listener.getsockname()
+        stream = Stream(await backend.connect_tcp(host, port, timeout=SECONDS))
         there, _ = await asyncio.get_running_loop().sock_accept(listener)
         with there:
             there.setblocking(False)
