@@ -49,7 +49,7 @@ def _round(slug: str) -> Cycle:
     from django.utils import timezone
 
     from connectors.models import Listing
-    from overview.counts import due_connectors
+    from overview.due import due_connectors
     from overview.models import StoredFacet
     from overview.refresh import refresh
     from overview.tasks import GROUP_SIZE

@@ -84,24 +84,6 @@ def listings_due(now: datetime) -> Q:
     return listings.due(now, times.listing_seconds, times.listing_retry_seconds)
 
 
-def due_connectors(workspaces: Q, now: datetime) -> list[int]:
-    """The connectors with something to read, in two statements."""
-    ready = readable(workspaces).values("pk")
-    counted = StoredFacet.objects.filter(counts_due(now), connector__in=ready)
-    ids = {*counted.values_list("connector_id", flat=True)}
-    return sorted(ids.union(due_listings(workspaces, now)))
-
-
-def due_listings(workspaces: Q, now: datetime) -> list[int]:
-    """The connectors whose resources are to be listed again."""
-    due = Listing.objects.filter(
-        listings_due(now),
-        connector__in=readable(workspaces).values("pk"),
-        kind=ListingKind.RESOURCES,
-    )
-    return list(due.values_list("connector_id", flat=True))
-
-
 def claim_listings(connector_ids: list[int], *, owner: str, now: datetime) -> list[int]:
     """Take the leases of the due listings of facets; the connectors whose lease is ours."""
     times = policy()

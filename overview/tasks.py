@@ -11,7 +11,7 @@ from connectors.actions import restart_connections
 from connectors.listings import in_use_from_outside
 from connectors.models import Connector
 from connectors.tasks import QUEUED_SECONDS
-from overview.counts import due_connectors, due_listings
+from overview.due import due_at_pace, due_connectors, due_listings
 from overview.operators.health import worker_heard
 from overview.refresh import refresh
 from overview.subscriptions import listen_to_more
@@ -37,7 +37,7 @@ def sweep_facets() -> None:
     """
     worker_heard()
     now = timezone.now()
-    queue_reads(due_connectors(Q(workspace__watched_until__gt=now), now))
+    queue_reads(due_at_pace(Q(workspace__watched_until__gt=now), now))
     queue_reads(due_listings(in_use_from_outside(now), now))
 
 

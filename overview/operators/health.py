@@ -27,7 +27,7 @@ PART_SECONDS = 3
 SHARED_SECONDS = 1
 """Anybody may ask; this often at most the parts are really looked at."""
 WORKER_SILENT_SECONDS = 30
-"""Beat sweeps every 2 s: after this long without one, the clock or every worker has stopped."""
+"""Beat sweeps each second: after this long without one, the clock or every worker has stopped."""
 
 _HEARD_KEY = "operators.worker-heard-at"
 

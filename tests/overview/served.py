@@ -15,7 +15,7 @@ from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector
 from connectors.protocol.identifiers import FACETS
 from connectors.tasks import check_connector
-from overview.counts import due_connectors
+from overview.due import due_connectors
 from overview.queries import panel_of
 from overview.refresh import refresh
 

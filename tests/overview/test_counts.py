@@ -10,7 +10,7 @@ from connectors.listings import in_use_from_outside
 from connectors.models import Connector, Listing
 from connectors.protocol.facets import InvalidRead
 from connectors.sessions import Fault, FaultKind
-from overview import counts
+from overview import counts, due
 from overview.models import StoredFacet
 from overview.queries import panel_of
 from overview.reads import CountTaken, ListingTaken
@@ -370,18 +370,18 @@ def test_nothing_is_listed_or_read_of_a_connector_that_is_not_ready_or_does_not_
     acme, facts
 ):
     make_connector(acme, **facts)
-    assert counts.due_connectors(Q(), NOW) == []
+    assert due.due_connectors(Q(), NOW) == []
 
 
 @pytest.mark.requirement("F-013")
 def test_nothing_is_listed_or_read_of_a_personal_connector(acme, alice):
     make_connector(None, owner=alice)
-    assert counts.due_connectors(Q(), NOW) == []
+    assert due.due_connectors(Q(), NOW) == []
 
 
 def test_a_workspace_that_only_outside_clients_use_has_its_resources_listed(counted, acme):
     outside = Q(workspace__endpoint_used_at__gt=NOW)
-    assert counts.due_listings(outside, at(300)) == []
+    assert due.due_listings(outside, at(300)) == []
     Workspace.objects.filter(pk=acme.pk).update(endpoint_used_at=at(299))
-    assert counts.due_listings(in_use_from_outside(at(300)), at(299)) == []
-    assert counts.due_listings(in_use_from_outside(at(300)), at(300)) == [counted.pk]
+    assert due.due_listings(in_use_from_outside(at(300)), at(299)) == []
+    assert due.due_listings(in_use_from_outside(at(300)), at(300)) == [counted.pk]

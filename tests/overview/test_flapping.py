@@ -18,7 +18,7 @@ from django.utils import timezone
 from connectors import probe
 from connectors.models import Check, Connector
 from connectors.tasks import check_connector, check_connectors, list_connector, sweep_checks
-from overview.counts import due_connectors
+from overview.due import due_connectors
 from overview.queries import panel_of
 from overview.refresh import refresh
 from tests.overview.factories import entry

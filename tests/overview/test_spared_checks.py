@@ -15,7 +15,7 @@ from connectors.models import Check, Connector
 from connectors.sessions import Fault, FaultKind, Listed
 from connectors.tasks import check_connector, check_connectors, list_connector, sweep_checks
 from overview import counts
-from overview.counts import due_connectors
+from overview.due import due_connectors
 from overview.reads import CountTaken, ListingTaken
 from overview.refresh import refresh
 from tests.overview.factories import NOW, at, entry, listed, make_connector
