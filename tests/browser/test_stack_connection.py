@@ -15,8 +15,8 @@ from tests.browser.test_stack_live import SOON, sees
 
 pytestmark = pytest.mark.browser
 
-# What Chromium itself prints when it cannot reach a server, or is turned away by it; nothing else may
-# be printed.
+# What Chromium itself prints when it cannot reach a server, or is turned away by it; nothing else
+# may be printed.
 UNREACHABLE = re.compile(r"ERR_(CONNECTION_|EMPTY_|INTERNET_)|^WebSocket connection to \S+ failed")
 TURNED_AWAY = re.compile(r"status of 40[14]")
 
