@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+from django.db import InterfaceError, OperationalError
 
 from connectors.runtime import run
 from connectors.sessions import Sessions
@@ -16,6 +18,16 @@ from connectors.sessions import Sessions
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class OfConnector(Protocol):
+    """Something that one connector's server brought."""
+
+    @property
+    def connector_id(self) -> int: ...
+
+
+A = TypeVar("A", bound=OfConnector)
 
 WINDOW_SECONDS = 0.1
 """Answers that come this close together are stored in one transaction and shown in one push."""
@@ -74,6 +86,23 @@ def windows_of(
             yield came
     finally:
         run(lambda _: _cancelled(arrivals), 5)
+
+
+def stored_apart(store: Callable[[list[A]], None], came: list[A]) -> list[A]:
+    """Store what came together, and give what was stored. After an error of ours each by itself, so
+    that it costs the connector alone that it is about: its lease is the pause before the next try.
+    """
+    try:
+        store(came)
+    except (OperationalError, InterfaceError):
+        raise  # The database is away, for all of them.
+    except Exception:
+        if len(came) > 1:
+            return [each for one in came for each in stored_apart(store, [one])]
+        extra = {"action": "answer_not_stored", "connector": came[0].connector_id}
+        logger.exception("What a server answered could not be stored", extra=extra)
+        return []
+    return came
 
 
 async def _started(start: Callable[[Sessions], Arrivals[T]], sessions: Sessions) -> Arrivals[T]:

@@ -3,24 +3,20 @@ line share them."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from connectors.arrivals import windows_of
+from connectors.arrivals import stored_apart, windows_of
 from connectors.check_leases import give_up_checks
 from connectors.contact import Contact, record_contacts
 from connectors.models import Connector
 from connectors.probe import Probes
 from connectors.queries import readable_targets
 from connectors.sessions import Connected, Fault, FaultKind
-
-logger = logging.getLogger(__name__)
 
 _UNREADABLE = Fault(FaultKind.CLOSED, "A stored secret cannot be decrypted: enter it again.")
 
@@ -55,16 +51,4 @@ def look_at_all(generations: dict[int, int], now: datetime) -> Iterator[list[Con
 
 
 def _stored(contacts: list[Contact]) -> list[Contact]:
-    """Store them together. After an error of ours each by itself, so that it costs the connector
-    alone that it is about: the lease of its check is the pause before the next one."""
-    try:
-        record_contacts(contacts, timezone.now())
-    except (OperationalError, InterfaceError):
-        raise  # The database is away, for all of them.
-    except Exception:
-        if len(contacts) > 1:
-            return [each for contact in contacts for each in _stored([contact])]
-        extra = {"action": "check_not_stored", "connector": contacts[0].connector_id}
-        logger.exception("A check could not be stored", extra=extra)
-        return []
-    return contacts
+    return stored_apart(lambda some: record_contacts(some, timezone.now()), contacts)

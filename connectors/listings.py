@@ -5,8 +5,10 @@ Shell. Whoever claims a listing takes it; the claim is one conditional UPDATE an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db.models import F, Q
@@ -72,7 +74,7 @@ def due(now: datetime, interval_seconds: float, retry_seconds: float) -> Q:
 
 
 def due_to_list(now: datetime) -> Q:
-    """The due listings that `connectors.tasks.list_connector` takes."""
+    """The due listings that `connectors.tasks.list_connectors` takes."""
     ours = ~Q(kind=ListingKind.RESOURCES) | for_endpoint(now)
     return ours & due(now, settings.TEMPLATE_LISTING_SECONDS, settings.FACET_LISTING_RETRY_SECONDS)
 
@@ -111,16 +113,31 @@ def store(
     A failed one replaces nothing: the last good listing stays in use (F-038, F-056).
     """
     mine = Listing.objects.filter(connector_id=connector_id, kind=kind, lease_owner=owner)
+    changes: dict[str, Any]
     if isinstance(listed, Fault):
         changes = {"failed_at": now, "failure": listed.message}
     else:
-        changes = {
+        changes = _young(now, epoch) | {
             "entries": listed.entries,
             "skipped": skipped,
             "cut_short": listed.cut_short or "",
-            "taken_at": now,
-            "failed_at": None,
-            "failure": "",
-            "epoch": epoch,
         }
     return mine.update(lease_owner="", lease_until=None, **changes) == 1
+
+
+def is_same(row: Listing, listed: Listed | Fault, skipped: list[dict[str, str | None]]) -> bool:
+    """Whether a server listed what is stored, to the letter."""
+    if isinstance(listed, Fault) or row.cut_short != (listed.cut_short or ""):
+        return False
+    # As text: to Python 1 is True.
+    return json.dumps([row.entries, row.skipped]) == json.dumps([listed.entries, skipped])
+
+
+def keep_same(rows: list[int], *, owner: str, now: datetime, epoch: int) -> None:
+    """Listings that this owner took and that are what they were: all that is new is when."""
+    ours = Listing.objects.filter(pk__in=rows, lease_owner=owner)
+    ours.update(lease_owner="", lease_until=None, **_young(now, epoch))
+
+
+def _young(now: datetime, epoch: int) -> dict[str, Any]:
+    return {"taken_at": now, "failed_at": None, "failure": "", "epoch": epoch}

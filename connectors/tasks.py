@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 from celery import shared_task
 from django.conf import settings
 from django.contrib.sessions.models import Session
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from connectors.check_leases import check_due, claim_checks
 from connectors.checks import look_at_all
-from connectors.contact import Contact
+from connectors.listing_reads import take_listings
 from connectors.listings import due_to_list
 from connectors.models import Check, Connector, Listing, PendingSignIn, ToolCall
-from connectors.probe import take_listings
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
 
@@ -24,7 +24,7 @@ QUEUED_SECONDS = 10
 """What waited longer for a worker is dropped: it is still due, and has been queued again since."""
 
 GROUP_SIZE = 50
-"""Connectors checked by one task: enough to share its statements, few enough to spread the work."""
+"""Connectors of one task: enough to share its statements, few enough to spread the work."""
 
 _slots = threading.BoundedSemaphore(max(1, settings.CELERY_WORKER_CONCURRENCY // 2))
 """Half of a worker's threads wait for silent servers at most; the others read counts meanwhile."""
@@ -62,23 +62,31 @@ def _check(connector_ids: list[int]) -> None:
     try:
         now = timezone.now()
         for contacts in look_at_all(claim_checks(connector_ids, now), now):
-            _queue_listings(contacts)
+            ready = [each.connector_id for each in contacts if isinstance(each.outcome, Connected)]
+            # Mostly nothing is due: asking is cheaper than a task that finds out.
+            queue_listings(ready, timezone.now())
     finally:
         _slots.release()
 
 
-def _queue_listings(contacts: list[Contact]) -> None:
-    ready = [each.connector_id for each in contacts if isinstance(each.outcome, Connected)]
-    # Mostly there is none: asking is cheaper than a task that finds out.
-    due = Listing.objects.filter(due_to_list(timezone.now()), connector__in=ready)
-    for connector_id in set(due.values_list("connector_id", flat=True)):
-        list_connector.delay(connector_id)
+def queue_listings(connectors: list[int] | QuerySet[Connector], now: datetime) -> None:
+    """Queue what is due of the listings of these ready connectors, in one statement."""
+    due = Listing.objects.filter(due_to_list(now), connector__in=connectors)
+    ids = sorted(set(due.values_list("connector_id", flat=True)))
+    for start in range(0, len(ids), GROUP_SIZE):
+        list_connectors.delay(ids[start : start + GROUP_SIZE])
+
+
+@shared_task
+def list_connectors(connector_ids: list[int]) -> None:
+    """Take the listings of ready connectors' templates and tools that are due."""
+    take_listings(connector_ids, uuid4().hex, timezone.now())
 
 
 @shared_task
 def list_connector(connector_id: int) -> None:
-    """Take the listings of a ready connector's templates and tools when they are due."""
-    take_listings(connector_id, uuid4().hex, timezone.now())
+    """Of one: what an earlier version queued."""
+    list_connectors([connector_id])
 
 
 @shared_task

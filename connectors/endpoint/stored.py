@@ -17,11 +17,10 @@ from typing import Any, Final
 
 from django.db.models import OuterRef, Q, QuerySet
 
-from connectors import listings
 from connectors.endpoint.catalogue import Caller, Catalogue, Offer
 from connectors.endpoint.listed import Listed, Listings
 from connectors.endpoint.prepared import Folded, Prepared
-from connectors.models import Connector, Listing, ListingKind
+from connectors.models import Connector, ListingKind
 from connectors.queries import Standing, is_ready, standings, targets_of
 from connectors.sessions import Target
 from connectors.status import Status
@@ -138,12 +137,10 @@ def _note_use(token: ApiToken, now: datetime) -> None:
 
 
 def _queue_listings(connectors: QuerySet[Connector], now: datetime) -> None:
-    from connectors.tasks import list_connector
+    from connectors.tasks import queue_listings
 
-    ids = Listing.objects.filter(listings.due_to_list(now), connector__in=connectors)
     try:
-        for connector_id in ids.values_list("connector_id", flat=True).distinct():
-            list_connector.delay(connector_id)
+        queue_listings(connectors, now)
     except Exception:
         # Without a broker the stored listings still serve.
         logger.exception("Listings could not be queued")

@@ -16,13 +16,13 @@ def _site():
 
 @pytest.fixture
 def queued(monkeypatch):
-    """What was given to the broker: (task, connector id)."""
-    from connectors.tasks import check_connector, list_connector
+    """What was given to the broker: (task, connector id or ids)."""
+    from connectors.tasks import check_connector, list_connectors
 
     given = []
-    for task in (check_connector, list_connector):
+    for task in (check_connector, list_connectors):
         name = task.name.rpartition(".")[2]
-        monkeypatch.setattr(task, "delay", lambda pk, name=name: given.append((name, pk)))
+        monkeypatch.setattr(task, "delay", lambda asked, name=name: given.append((name, asked)))
     return given
 
 

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector, Listing, ToolCall
-from connectors.tasks import check_connector, list_connector
+from connectors.tasks import check_connector, list_connectors
 from connectors.traces import recorder
 from examples import outbound_2025
 from examples.crm import Crm, build_server
@@ -91,7 +91,7 @@ def connect(workspace, slug, url, *, by):
     add_connector(connector, [], by=by)
     connect_connector(connector, by=by)
     check_connector(connector.pk)
-    list_connector(connector.pk)
+    list_connectors([connector.pk])
     return connector
 
 

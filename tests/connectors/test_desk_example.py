@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from connectors.models import Connector
-from connectors.tasks import check_connector, list_connector
+from connectors.tasks import check_connector, list_connectors
 from examples.crm import Crm, build_server
 from tests.connectors.outside import connect, connected_examples, serve, traces, words_of
 
@@ -87,7 +87,7 @@ def test_an_overlap_does_not_depend_on_who_is_up(workspace, alice_client):
         url="http://127.0.0.1:9/mcp", check_due_at=timezone.now(), generation=legacy.generation + 9
     )
     check_connector(legacy.pk)
-    list_connector(legacy.pk)
+    list_connectors([legacy.pk])
     assert Connector.objects.get(pk=legacy.pk).connection == "failed"
     assert f"{URI}: ambiguous" in words_of(send(agent))
     assert "will be served by LEGACY, which is not ready (Failed)" in page_of(alice_client, DESK)

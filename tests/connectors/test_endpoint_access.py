@@ -97,7 +97,7 @@ def test_use_is_noted_at_most_once_a_minute_and_keeps_listings_young(agent, acme
     agent.post()
     first = ApiToken.objects.get().last_used_at
     assert first is not None and Workspace.objects.get(pk=acme.pk).endpoint_used_at == first
-    assert queued == [("list_connector", crm.pk)]
+    assert queued == [("list_connectors", [crm.pk])]
 
     agent.post()
     assert ApiToken.objects.get().last_used_at == first

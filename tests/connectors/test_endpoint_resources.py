@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from connectors.listing_reads import take_listings
 from connectors.models import Listing
-from connectors.probe import take_listings
 from tests.connectors.outside import (
     MODES,
     Outside,
@@ -331,8 +331,7 @@ def test_resources_are_listed_for_the_endpoint_only_while_it_is_used(agent, acme
     def take():
         from django.utils import timezone
 
-        for connector in (crm, faceted):
-            take_listings(connector.pk, uuid4().hex, timezone.now())
+        take_listings([crm.pk, faceted.pk], uuid4().hex, timezone.now())
 
     take()
     assert server.count("resources/list") == 0

@@ -10,7 +10,7 @@ from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
 from connectors.models import Check, Connector
-from connectors.tasks import check_connector, list_connector
+from connectors.tasks import check_connector, list_connectors
 from overview.queries import panel_of
 from tests.connectors.outside import connect, text, tool, traces
 from tests.overview.factories import entry
@@ -24,7 +24,7 @@ RED_SECONDS = 5
 def world(site, agent, acme, alice, monkeypatch):
     """A CRM that does everything, another server whose tool cites it, and a worker."""
     monkeypatch.setattr(check_connector, "delay", check_connector)
-    monkeypatch.setattr(list_connector, "delay", list_connector)
+    monkeypatch.setattr(list_connectors, "delay", list_connectors)
     with (
         raw_server(capabilities={**FACETED, "tools": {}}) as crm,
         raw_server(capabilities={"tools": {}}) as mail,

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from connectors import probe
 from connectors.models import Check, Connector
-from connectors.tasks import check_connector, check_connectors, list_connector, sweep_checks
+from connectors.tasks import check_connector, check_connectors, list_connectors, sweep_checks
 from overview.due import due_connectors
 from overview.queries import panel_of
 from overview.refresh import refresh
@@ -38,7 +38,7 @@ def inline(monkeypatch):
     """What is given to the broker is done at once, and a quick retry is quicker."""
     for task in (check_connector, check_connectors):
         monkeypatch.setattr(task, "delay", task)
-    monkeypatch.setattr(list_connector, "delay", lambda _: None)
+    monkeypatch.setattr(list_connectors, "delay", lambda _: None)
     monkeypatch.setattr(probe, "QUICK_RETRY_SECONDS", 0.01)
 
 

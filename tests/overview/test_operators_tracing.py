@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from connectors.runtime import close_runtime
 from connectors.sessions.outward import Outward, go_out_by
-from connectors.tasks import check_connector, list_connector
+from connectors.tasks import check_connector, list_connectors
 from overview.operators import tracing
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, resource, site_on_a_port, text, token_for
@@ -131,7 +131,7 @@ def test_checks_listings_and_reads_are_spans_with_their_connector_and_outcome(ac
         publish(server, entry("a"))
         connector = connected(acme, server)
         server.on("tools/list", {"tools": []})
-        list_connector(connector.pk)
+        list_connectors([connector.pk])
         refresh([connector.pk])
         close_runtime()
     (listed,), (facet,) = recorded.named("tools/list"), recorded.named("facet read")
@@ -165,7 +165,7 @@ def test_what_an_agents_request_queues_belongs_to_its_trace(acme, alice, recorde
         Outside(site, "acme", token_for(acme, alice)).post()
     before_task_publish.disconnect(note)
     (web,) = recorded.named("POST /mcp/<slug>")
-    assert [sender for sender, _ in queued] == ["connectors.tasks.list_connector"]
+    assert [sender for sender, _ in queued] == ["connectors.tasks.list_connectors"]
     assert trace_of(web) in queued[0][1]
 
 

@@ -13,7 +13,7 @@ from connectors.actions import connect_connector, disconnect_connector, doubt_co
 from connectors.check_leases import claim_checks, spare_checks
 from connectors.models import Check, Connector
 from connectors.sessions import Fault, FaultKind, Listed
-from connectors.tasks import check_connector, check_connectors, list_connector, sweep_checks
+from connectors.tasks import check_connector, check_connectors, list_connectors, sweep_checks
 from overview import counts
 from overview.due import due_connectors
 from overview.reads import CountTaken, ListingTaken
@@ -128,7 +128,7 @@ def test_a_doubt_outlives_the_answers_that_were_still_on_their_way(acme, server)
 def test_a_watched_server_is_read_and_checked_once_a_minute(acme, server, monkeypatch):
     for task in (check_connector, check_connectors):
         monkeypatch.setattr(task, "delay", task)
-    monkeypatch.setattr(list_connector, "delay", lambda _: None)
+    monkeypatch.setattr(list_connectors, "delay", lambda _: None)
     with time_machine.travel(START, tick=True) as clock:
         connect(acme, server)
         for second in range(0, 600, 2):

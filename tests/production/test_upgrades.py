@@ -89,6 +89,7 @@ def test_what_the_old_version_would_not_survive_is_noticed(operation, loader):
         ("connectors.tasks.check_connector", 1),
         ("connectors.tasks.check_connectors", [1, 2]),
         ("connectors.tasks.list_connector", 1),
+        ("connectors.tasks.list_connectors", [1, 2]),
         ("overview.tasks.refresh_connectors", [1, 2]),
         ("overview.tasks.refresh_workspace", 1),
     ],

@@ -19,7 +19,7 @@ from connectors.actions import add_connector, connect_connector
 from connectors.models import Connector, OAuthGrant, Secret
 from connectors.oauth.tokens import Client
 from connectors.runtime import close_runtime
-from connectors.tasks import check_connector, list_connector
+from connectors.tasks import check_connector, list_connectors
 from overview import fragments
 from overview.refresh import refresh
 from tests.connectors.outside import Outside, install, site_on_a_port, token_for, tool
@@ -85,7 +85,7 @@ def work_with_secrets(acme, server):
     add_connector(connector, secrets, by=None)
     connect_connector(connector, by=None)
     check_connector(connector.pk)
-    list_connector(connector.pk)
+    list_connectors([connector.pk])
     refresh([connector.pk])
     assert server.count("resources/read") and server.count("tools/list")
     assert MARKER in str([request.headers for request in server.requests])

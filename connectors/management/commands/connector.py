@@ -21,9 +21,9 @@ from connectors.checks import look_at
 from connectors.diagnosis.shell import diagnose
 from connectors.diagnosis.text import as_json, as_text
 from connectors.diagnosis.values import Verdict
+from connectors.listing_reads import take_listings
 from connectors.management.options import Refused, add_ca_bundle, connector_from, secrets_from
 from connectors.models import Connector
-from connectors.probe import take_listings
 from connectors.queries import Standing, standing_now, standings
 from connectors.sessions import Connected
 from connectors.status import Status
@@ -153,7 +153,7 @@ def _looked_at(connector: Connector) -> Report:
     """Check in this process and take the listings, so that scripts need no worker."""
     now = timezone.now()
     if isinstance(look_at(connector, now), Connected):
-        take_listings(connector.pk, uuid4().hex, now)
+        take_listings([connector.pk], uuid4().hex, now)
     report = _report(connector)
     if report.data["status"] == Status.READY:
         return report
