@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from connectors import listing_reads
+from connectors import listings
 from connectors.models import Listing, Secret
 from connectors.runtime import close_runtime
 from connectors.tasks import GROUP_SIZE, list_connectors, queue_listings
@@ -92,14 +92,14 @@ def test_a_secret_that_no_key_can_read_costs_its_own_connector_alone(group):
 def test_an_error_of_ours_with_one_of_a_group_costs_that_one_its_listings(
     group, monkeypatch, caplog
 ):
-    real = listing_reads.listings.store
+    real = listings.store
 
     def broken(connector_id, *args, **more):
         if connector_id == group[0]:
             raise RuntimeError("a bug")
         return real(connector_id, *args, **more)
 
-    monkeypatch.setattr(listing_reads.listings, "store", broken)
+    monkeypatch.setattr(listings, "store", broken)
     list_connectors(group)
     assert tools() == {"another": TOOLS}
     assert {record.connector for record in caplog.records if record.exc_info} == {group[0]}
