@@ -23,6 +23,7 @@ from connectors.traces import recorder
 from examples import outbound_2025
 from examples.crm import Crm, build_server
 from overview.asgi import application
+from tests.servers.raw import raw_server
 from workspaces.actions import create_token
 
 DECLARATION = "ai.nimblebrain/resource-arguments"
@@ -106,6 +107,14 @@ def relist(connector, kind, entries):
     Listing.objects.filter(connector=connector, kind=kind).update(
         entries=entries, taken_at=datetime.now(UTC), failed_at=None, epoch=connector.epoch
     )
+
+
+@contextmanager
+def tool_server():
+    """A server with tools, each of which says "done"."""
+    with raw_server(capabilities={"tools": {}}) as running:
+        running.on("tools/call", text("done"))
+        yield running
 
 
 def tool(name, *, cites=None, **changes):

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from connectors.protocol.identifiers import FACETS, RESOURCE_ARGUMENTS
 from connectors.sessions import Limits, Sessions, Target
+from tests.servers.raw import LEGACY, RawServer, raw_server
 from workspaces.background import BackgroundLoop
 
 T = TypeVar("T")
@@ -88,3 +89,8 @@ def host_of(
     finally:
         host.run(sessions.close())
         loop.close()
+
+
+def sessionful() -> contextlib.AbstractContextManager[RawServer]:
+    """A server of the older revision that gives out session ids."""
+    return raw_server(revisions=(LEGACY,), keeps_sessions=True)
