@@ -36,7 +36,6 @@ def unit_command(name: str, instance: str, setting: str = "ExecStart") -> list[s
 
 def words_of(command: str, variables: Mapping[str, str] | None = None) -> list[str]:
     """The words of a command line; programs of the virtual environment are the ones of this."""
-    words = shlex.split(Template(command).safe_substitute(variables or {}))
-    at = 3 if words[0] == "nice" else 0  # nice -n 5 program …
-    here = Path(sys.executable).with_name(Path(words[at]).name)
-    return [*words[:at], str(here) if here.exists() else words[at], *words[at + 1 :]]
+    program, *words = shlex.split(Template(command).safe_substitute(variables or {}))
+    here = Path(sys.executable).with_name(Path(program).name)
+    return [str(here) if here.exists() else program, *words]

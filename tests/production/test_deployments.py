@@ -37,28 +37,21 @@ def without(words, *options):
     return [word for at, word in enumerate(words) if at not in dropped]
 
 
-def unhurried(words):
-    """The command that is run nicely."""
-    assert words[:3] == ["nice", "-n", "5"]
-    return words[3:]
-
-
 def test_all_deployments_run_what_the_tests_run():
     """The tests' stack is started from the Procfile; the others differ in where they listen, whose
     headers they believe, and what they are called."""
     web = without(words_of(procfile()["web"]), "--port")
-    worker = without(unhurried(words_of(procfile()["worker"])), "-n")
+    worker = without(words_of(procfile()["worker"]), "-n")
     beat = words_of(procfile()["beat"])
     believing = ["--host", "--port", "--forwarded-allow-ips"]
     assert without(dockerfile_command(), *believing) == [*web, "--proxy-headers"]
     compose = {name: words_of(command) for name, command in compose_commands().items()}
-    assert without(unhurried(compose["worker"]), "-n") == worker
+    assert without(compose["worker"], "-n") == worker
     assert compose["beat"] == beat
     systemd = unit_command("overview-web@.service", "1")
     assert without(systemd, *believing) == [*web, "--proxy-headers"]
     assert systemd[systemd.index("--port") + 1] == str(PORT)
     assert without(unit_command("overview-worker@.service", "1"), "-n") == worker
-    assert unit("overview-worker@.service")["Nice"] == "5"
     assert unit_command("overview-beat.service", "") == beat
 
 
@@ -67,7 +60,7 @@ def test_two_processes_of_a_kind_are_called_differently():
     for number in ("1", "2"):
         words = unit_command("overview-worker@.service", number)
         names.add(words[words.index("-n") + 1])
-        words = unhurried(words_of(procfile()["worker"], {"PORT": number}))
+        words = words_of(procfile()["worker"], {"PORT": number})
         names.add(words[words.index("-n") + 1])
     assert names == {"worker1@%h", "worker2@%h"}
 
