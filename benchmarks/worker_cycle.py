@@ -49,7 +49,7 @@ def _round(slug: str) -> Cycle:
     from django.utils import timezone
 
     from connectors.models import Listing
-    from overview.due import due_connectors
+    from overview.due import due_at_pace
     from overview.models import StoredFacet
     from overview.refresh import refresh
     from overview.tasks import GROUP_SIZE
@@ -61,7 +61,7 @@ def _round(slug: str) -> Cycle:
     listings.update(taken_at=timezone.now())
     begun = time.perf_counter()
     with CaptureQueriesContext(connection) as captured:
-        due = due_connectors(Q(workspace__slug=slug), timezone.now())
+        due = due_at_pace(Q(workspace__slug=slug), timezone.now())
     sweep_sql, sweep_ms = len(captured), (time.perf_counter() - begun) * 1000
     task_sql, begun = [], time.perf_counter()
     for start in range(0, len(due), GROUP_SIZE):
