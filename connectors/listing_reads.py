@@ -63,12 +63,14 @@ class ListingReads(Arrivals[Taken]):
         self.add(Taken(asked.target.connector_id, kind, listed))
 
 
-def take_listings(connector_ids: Iterable[int], owner: str, now: datetime) -> None:
-    """Take and store what is due of these connectors' listings, of those that are ready."""
+def take_listings(connector_ids: Iterable[int], owner: str, now: datetime) -> list[int]:
+    """Take and store what is due of these connectors' listings; the connectors that were asked.
+
+    Only ready ones are.
+    """
     ready = Connector.objects.filter(is_ready(), pk__in=list(connector_ids))
     kinds = _claim(list(ready.values_list("pk", flat=True)), owner, now)
     claimed = ready.filter(pk__in=kinds)
-    # What has no target is no longer ready, or its check says what is wrong; the leases expire.
     targets, _ = readable_targets(claimed, now)
     said = {each.pk: each for each in claimed.only("epoch", "capabilities")}
     asked = [
@@ -76,8 +78,10 @@ def take_listings(connector_ids: Iterable[int], owner: str, now: datetime) -> No
         for pk, target in targets.items()
         if pk in said
     ]
+    # The others have just left ready, or their next check says what is wrong.
+    listings.release(kinds.keys() - {each.target.connector_id for each in asked}, owner)
     if not asked:
-        return
+        return []
     epochs = {pk: connector.epoch for pk, connector in said.items()}
     seconds = settings.CONNECT_SECONDS
     reading = windows_of(lambda sessions: ListingReads(sessions, asked, seconds), seconds + 5)
@@ -88,6 +92,7 @@ def take_listings(connector_ids: Iterable[int], owner: str, now: datetime) -> No
     with closing(reading) as windows:
         for taken in windows:
             stored_apart(store, taken)
+    return [each.target.connector_id for each in asked]
 
 
 def _claim(connector_ids: list[int], owner: str, now: datetime) -> dict[int, list[ListingKind]]:

@@ -98,6 +98,12 @@ def claim(
     return list(mine.filter(lease_owner=owner).values_list("connector_id", flat=True))
 
 
+def release(connector_ids: Iterable[int], owner: str) -> None:
+    """Give back the leases of listings that are not taken after all."""
+    held = Listing.objects.filter(connector_id__in=list(connector_ids), lease_owner=owner)
+    held.update(lease_owner="", lease_until=None)
+
+
 def store(
     connector_id: int,
     kind: ListingKind,

@@ -17,6 +17,7 @@ from connectors.checks import look_at_all
 from connectors.listing_reads import take_listings
 from connectors.listings import due_to_list
 from connectors.models import Check, Connector, Listing, PendingSignIn, ToolCall
+from connectors.queries import is_ready
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
 
@@ -80,7 +81,9 @@ def queue_listings(connectors: list[int] | QuerySet[Connector], now: datetime) -
 @shared_task
 def list_connectors(connector_ids: list[int]) -> None:
     """Take the listings of ready connectors' templates and tools that are due."""
-    take_listings(connector_ids, uuid4().hex, timezone.now())
+    asked = take_listings(connector_ids, uuid4().hex, timezone.now())
+    # One that was connected anew meanwhile is due again, and nobody could queue it.
+    queue_listings(Connector.objects.filter(is_ready(), pk__in=asked), timezone.now())
 
 
 @shared_task

@@ -8,11 +8,12 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from connectors import listings
-from connectors.models import Listing, Secret
+from connectors import listing_reads, listings, queries
+from connectors.models import Connector, Listing, Secret
 from connectors.runtime import close_runtime
 from connectors.tasks import GROUP_SIZE, list_connectors, queue_listings
 from tests.connectors.outside import install
@@ -103,6 +104,38 @@ def test_an_error_of_ours_with_one_of_a_group_costs_that_one_its_listings(
     list_connectors(group)
     assert tools() == {"another": TOOLS}
     assert {record.connector for record in caplog.records if record.exc_info} == {group[0]}
+
+
+def test_one_that_has_just_left_ready_is_listed_at_once_when_it_is_back(
+    group, servers, monkeypatch
+):
+    real = queries.readable_targets
+
+    def late(connectors, now):
+        Connector.objects.filter(pk=group[0]).update(connection="failed")
+        return real(connectors, now)
+
+    monkeypatch.setattr(listing_reads, "readable_targets", late)
+    list_connectors(group)
+    assert tools() == {"another": TOOLS}
+    monkeypatch.setattr(listing_reads, "readable_targets", real)
+    Connector.objects.update(connection="ready")
+    list_connectors(group)
+    assert tools() == {"one": TOOLS, "another": TOOLS}
+
+
+def test_one_that_is_connected_anew_while_it_is_listed_is_listed_once_more(group, servers, queued):
+    def connected_anew(_):
+        Connector.objects.filter(pk=group[0]).update(epoch=F("epoch") + 1)
+        return {"tools": TOOLS}
+
+    servers[0].on("tools/list", connected_anew)
+    list_connectors(group)
+    assert queued == [("list_connectors", [group[0]])]
+    servers[0].on("tools/list", {"tools": []})
+    list_connectors(group)
+    assert tools() == {"one": [], "another": TOOLS}
+    assert len(queued) == 1
 
 
 @pytest.mark.parametrize(
