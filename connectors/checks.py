@@ -3,7 +3,7 @@ line share them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from datetime import datetime
 
@@ -30,7 +30,7 @@ def look_at(connector: Connector, now: datetime) -> Connected | Fault | None:
     return next((each.outcome for window in windows for each in window), None)
 
 
-def look_at_all(generations: dict[int, int], now: datetime) -> Iterator[list[Contact]]:
+def look_at_all(generations: dict[int, int], now: datetime) -> Generator[list[Contact], None, None]:
     """Ask the servers of some connectors at once; store what comes as it comes, and give it.
 
     generations: by connector id. One that misses a setting waits until an admin has filled it in;

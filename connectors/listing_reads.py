@@ -25,6 +25,11 @@ _METHODS: Final = {
 }
 
 
+AT_ONCE: Final = 8
+"""Listings of one task under way: each may bring as much as the limits allow, and is decoded on the
+loop that all others read on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What to list of one server. capabilities: what it said of itself."""
@@ -47,6 +52,7 @@ class ListingReads(Arrivals[Taken]):
     def __init__(self, sessions: Sessions, asked: Iterable[Asked], timeout_seconds: float) -> None:
         self._sessions = sessions
         self._timeout_seconds = timeout_seconds
+        self._turns = asyncio.Semaphore(AT_ONCE)
         super().__init__((each.target.connector_id, self._take_all(each)) for each in asked)
 
     async def _take_all(self, asked: Asked) -> None:
@@ -57,9 +63,10 @@ class ListingReads(Arrivals[Taken]):
         listed: Listed | Fault = Listed(entries=[], pages=0, cut_short=None)
         capability = "tools" if kind == ListingKind.TOOLS else "resources"
         if isinstance(asked.capabilities.get(capability), dict):
-            listed = await self._sessions.list_entries(
-                asked.target, _METHODS[kind], self._timeout_seconds
-            )
+            async with self._turns:
+                listed = await self._sessions.list_entries(
+                    asked.target, _METHODS[kind], self._timeout_seconds
+                )
         self.add(Taken(asked.target.connector_id, kind, listed))
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+from contextlib import closing
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from celery import shared_task
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
+from kombu.exceptions import OperationalError as BrokerError
 
 from connectors.check_leases import check_due, claim_checks
 from connectors.checks import look_at_all
+from connectors.contact import Contact
 from connectors.listing_reads import take_listings
 from connectors.listings import due_to_list
 from connectors.models import Check, Connector, Listing, PendingSignIn, ToolCall
 from connectors.queries import is_ready
 from connectors.sessions import Connected
 from workspaces.models import AuditEntry
+
+logger = logging.getLogger(__name__)
 
 QUEUED_SECONDS = 10
 """What waited longer for a worker is dropped: it is still due, and has been queued again since."""
@@ -62,12 +68,21 @@ def _check(connector_ids: list[int]) -> None:
         return
     try:
         now = timezone.now()
-        for contacts in look_at_all(claim_checks(connector_ids, now), now):
-            ready = [each.connector_id for each in contacts if isinstance(each.outcome, Connected)]
-            # Mostly nothing is due: asking is cheaper than a task that finds out.
-            queue_listings(ready, timezone.now())
+        with closing(look_at_all(claim_checks(connector_ids, now), now)) as windows:
+            for contacts in windows:
+                _queue_listings_of(contacts)
     finally:
         _slots.release()
+
+
+def _queue_listings_of(contacts: list[Contact]) -> None:
+    ready = [each.connector_id for each in contacts if isinstance(each.outcome, Connected)]
+    try:
+        # Mostly nothing is due: asking is cheaper than a task that finds out.
+        queue_listings(ready, timezone.now())
+    except BrokerError:
+        # Its other checks go on. The listings stay due, and are queued with the next check.
+        logger.warning("Listings could not be queued", extra={"action": "listings_not_queued"})
 
 
 def queue_listings(connectors: list[int] | QuerySet[Connector], now: datetime) -> None:
@@ -82,8 +97,15 @@ def queue_listings(connectors: list[int] | QuerySet[Connector], now: datetime) -
 def list_connectors(connector_ids: list[int]) -> None:
     """Take the listings of ready connectors' templates and tools that are due."""
     asked = take_listings(connector_ids, uuid4().hex, timezone.now())
-    # One that was connected anew meanwhile is due again, and nobody could queue it.
-    queue_listings(Connector.objects.filter(is_ready(), pk__in=asked), timezone.now())
+    # What was connected anew meanwhile is due again, and nobody could queue it.
+    anew = Connector.objects.filter(
+        is_ready(),
+        pk__in=asked,
+        listings__epoch__lt=F("epoch"),
+        listings__taken_at__isnull=False,
+        listings__failed_at=None,
+    )
+    queue_listings(anew, timezone.now())
 
 
 @shared_task

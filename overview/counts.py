@@ -135,8 +135,8 @@ def keep(
     left ready, changed or gone since are dropped (F-145, F-147).
     """
     taken = list(taken)
-    # Locked: a connector that is removed or changed now waits until its
-    # readings are stored, or is seen to be gone or another one.
+    # Locked: a connector that is removed or changed now waits until its readings are stored, or is
+    # seen to be gone or another one.
     asked_of = {each.connector_id for each in taken}
     rows = locked_connectors().filter(is_ready(), pk__in=asked_of).only(*_KEPT_BY)
     current = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Count, F, Min, Q, QuerySet
@@ -46,8 +46,11 @@ def due_at_pace(workspaces: Q, now: datetime) -> list[int]:
 
 def _due_counts(workspaces: Q, now: datetime) -> QuerySet[StoredFacet]:
     ready = readable(workspaces).values("pk")
+    shown_since = now - timedelta(seconds=policy().max_age_seconds)
+    # Not null, so that no comparison makes the whole unknown.
+    is_shown = Q(read_at__isnull=False, read_at__gte=shown_since)
     return StoredFacet.objects.filter(counts_due(now), connector__in=ready).annotate(
-        is_good=Q(read_at__isnull=False, failed_at=None, changed_at=None, epoch=_CURRENT)
+        is_good=is_shown & Q(failed_at=None, changed_at=None, epoch=_CURRENT)
     )
 
 

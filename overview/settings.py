@@ -255,7 +255,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = env.int("WORKER_THREADS", default=16)
 CELERY_BEAT_SCHEDULE = {
     # A sweep that found no worker in time is worth nothing: the next one replaces it.
-    name: {"task": task, "schedule": schedule(seconds), "options": {"expires": seconds * 2}}
+    # Not too soon: it is the clock's time that a worker with its own compares.
+    name: {"task": task, "schedule": schedule(seconds), "options": {"expires": seconds * 2 + 8}}
     for name, task, seconds in [
         ("facets", "overview.tasks.sweep_facets", 1.0),
         ("subscriptions", "overview.tasks.sweep_subscriptions", 5.0),

@@ -46,6 +46,7 @@ class McpEndpoint:
         self._owner: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
         self._doormen = ThreadPoolExecutor(_doormen(), "admit")
+        self._clerks = ThreadPoolExecutor(4, "admit-anew")
 
     def serves(self, scope: Scope) -> bool:
         if scope["type"] != "http":
@@ -118,7 +119,7 @@ class McpEndpoint:
         if not isinstance(found, Changed):
             return found
         # Listings may have to be read, which others need not wait for.
-        return await _in_thread(None, admit, token, slug, now)
+        return await _in_thread(self._clerks, admit, token, slug, now)
 
 
 def _doormen() -> int:
@@ -130,7 +131,7 @@ def _doormen() -> int:
     return 1 if connection.vendor == "sqlite" else 4
 
 
-async def _in_thread(threads: Executor | None, work: Callable[..., T], *given: object) -> T:
+async def _in_thread(threads: Executor, work: Callable[..., T], *given: object) -> T:
     """A plain hop, in the context of the request: what asgiref does besides costs as much as all
     that is asked there."""
     run = contextvars.copy_context().run

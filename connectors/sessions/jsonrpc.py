@@ -11,8 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]\+?[0-9]{3}|[0-9]{300}")
-"""An escaped surrogate, or a number that a float may not hold."""
+_SUSPECT = re.compile(rb"\\u[dD][89a-fA-F]|[0-9][eE]\+?[0-9]{3}|(?<![0-9])[0-9]{300}")
+"""An escaped surrogate, or a number that a float may not hold. Tried where digits begin alone: from
+each of many digits it would take seconds."""
 
 MAX_NESTING = 250
 """Levels of lists and objects; ours. What is nested deeper than that can be read on one stack and

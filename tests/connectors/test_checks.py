@@ -11,11 +11,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from kombu.exceptions import OperationalError
 
 from connectors import contact, probe
 from connectors.models import Check, Connector, Secret
 from connectors.runtime import close_runtime
-from connectors.tasks import check_connectors
+from connectors.tasks import check_connectors, list_connectors
 from tests.connectors.records import added, secret
 from tests.overview.served import in_thread, wait_until
 from tests.servers.raw import raw_server
@@ -98,6 +99,18 @@ def test_an_error_of_ours_with_one_of_a_group_costs_that_one_its_check(
 def test_a_new_connection_has_what_it_lists_taken_at_once(group, queued):
     check_connectors(group)
     assert sorted(pk for _, pks in queued for pk in pks) == group
+
+
+def test_a_broker_that_is_away_costs_no_check_of_the_group(group, monkeypatch, caplog):
+    def away(_):
+        raise OperationalError("no broker")
+
+    monkeypatch.setattr(list_connectors, "delay", away)
+    check_connectors(group)
+    assert connections() == {"one": "ready", "another": "ready"}
+    assert {record.message for record in caplog.records if record.levelname == "WARNING"} == {
+        "Listings could not be queued"
+    }
 
 
 def test_a_larger_group_costs_no_more_statements(acme, servers, queued):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -14,7 +15,9 @@ from django.utils import timezone
 
 from connectors import listing_reads, listings, queries
 from connectors.models import Connector, Listing, Secret
-from connectors.runtime import close_runtime
+from connectors.queries import target_to
+from connectors.runtime import close_runtime, run
+from connectors.sessions import Sessions
 from connectors.tasks import GROUP_SIZE, list_connectors, queue_listings
 from tests.connectors.outside import install
 from tests.connectors.records import secret
@@ -70,6 +73,29 @@ def test_a_slow_server_delays_no_other_of_its_group(group, servers):
     is_over.set()
     listing.join(10)
     assert tools() == {"one": TOOLS, "another": TOOLS}
+
+
+def test_only_so_many_listings_of_a_group_are_under_way_at_once(acme, servers):
+    under_way: list[int] = []
+    counts: list[int] = []
+    is_full = threading.Event()
+
+    async def held(request):
+        under_way.append(1)
+        counts.append(len(under_way))
+        if len(under_way) == listing_reads.AT_ONCE:
+            is_full.set()
+        await asyncio.to_thread(is_full.wait, 8)
+        await asyncio.sleep(0.05)
+        under_way.pop()
+
+    ids = [install(acme, f"server-{n}", servers[0].url).pk for n in range(listing_reads.AT_ONCE)]
+    for target in [target_to(each) for each in Connector.objects.filter(pk__in=ids)]:
+        run(partial(Sessions.connect, target=target, timeout=5), 9)
+    servers[0].intercept = held
+    list_connectors(ids)
+    assert max(counts) == listing_reads.AT_ONCE and len(counts) == 2 * len(ids)
+    assert len(tools()) == len(ids)
 
 
 def test_a_server_that_refuses_keeps_what_it_listed_and_costs_itself(group, servers):
@@ -136,6 +162,19 @@ def test_one_that_is_connected_anew_while_it_is_listed_is_listed_once_more(group
     list_connectors(group)
     assert tools() == {"one": [], "another": TOOLS}
     assert len(queued) == 1
+
+
+def test_a_server_that_fails_is_not_listed_again_without_a_pause(group, servers, queued, settings):
+    settings.FACET_LISTING_RETRY_SECONDS = 0
+
+    def connected_anew_and_failed(_):
+        Connector.objects.filter(pk=group[0]).update(epoch=F("epoch") + 1)
+        return Error(-32000, "no")
+
+    servers[0].on("tools/list", connected_anew_and_failed)
+    servers[0].on("resources/templates/list", lambda _: Error(-32000, "no"))
+    list_connectors(group)
+    assert queued == []
 
 
 @pytest.mark.parametrize(

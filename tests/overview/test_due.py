@@ -47,6 +47,7 @@ def test_of_counts_that_have_only_become_old_the_oldest_are_read_first(old):
     "facts",
     [
         {"read_at": None},
+        {"read_at": at(-540)},  # No longer shown.
         {"failed_at": at(30)},
         {"changed_at": at(60)},
         {"epoch": 0},
