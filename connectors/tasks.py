@@ -17,7 +17,6 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from connectors.check_leases import check_due, claim_checks
 from connectors.checks import look_at_all
-from connectors.contact import Contact
 from connectors.listing_reads import take_listings
 from connectors.listings import due_to_list
 from connectors.models import Check, Connector, Listing, PendingSignIn, ToolCall
@@ -70,27 +69,27 @@ def _check(connector_ids: list[int]) -> None:
         now = timezone.now()
         with closing(look_at_all(claim_checks(connector_ids, now), now)) as windows:
             for contacts in windows:
-                _queue_listings_of(contacts)
+                answered = [
+                    each.connector_id for each in contacts if isinstance(each.outcome, Connected)
+                ]
+                # Mostly nothing is due: asking is cheaper than a task that finds out.
+                queue_listings(answered, timezone.now())
     finally:
         _slots.release()
 
 
-def _queue_listings_of(contacts: list[Contact]) -> None:
-    ready = [each.connector_id for each in contacts if isinstance(each.outcome, Connected)]
-    try:
-        # Mostly nothing is due: asking is cheaper than a task that finds out.
-        queue_listings(ready, timezone.now())
-    except BrokerError:
-        # Its other checks go on. The listings stay due, and are queued with the next check.
-        logger.warning("Listings could not be queued", extra={"action": "listings_not_queued"})
-
-
 def queue_listings(connectors: list[int] | QuerySet[Connector], now: datetime) -> None:
-    """Queue what is due of the listings of these ready connectors, in one statement."""
+    """Queue what is due of the listings of these ready connectors, in one statement.
+
+    Without a broker they stay due, and are queued with the next check: whoever asks goes on.
+    """
     due = Listing.objects.filter(due_to_list(now), connector__in=connectors)
     ids = sorted(set(due.values_list("connector_id", flat=True)))
-    for start in range(0, len(ids), GROUP_SIZE):
-        list_connectors.delay(ids[start : start + GROUP_SIZE])
+    try:
+        for start in range(0, len(ids), GROUP_SIZE):
+            list_connectors.delay(ids[start : start + GROUP_SIZE])
+    except BrokerError:
+        logger.warning("Listings could not be queued", extra={"action": "listings_not_queued"})
 
 
 @shared_task

@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 
 from connectors import listings
 from connectors.check_leases import locked_connectors, spare_checks
-from connectors.models import Connector, Listing, ListingKind
+from connectors.models import Connector, ListingKind
 from connectors.protocol.facets import Facet, InvalidRead, Level
 from connectors.protocol.freshness import Policy
 from connectors.queries import is_ready
@@ -116,9 +116,9 @@ def claim_counts(connector_ids: list[int], *, owner: str, now: datetime) -> dict
 
 def release(connector_ids: list[int], *, owner: str) -> None:
     """Give back the leases of what was claimed and never stored, e.g. of a changed connector."""
-    for model in (StoredFacet, Listing):
-        held = model._default_manager.filter(connector_id__in=connector_ids, lease_owner=owner)
-        held.update(lease_owner="", lease_until=None)
+    held = StoredFacet.objects.filter(connector_id__in=connector_ids, lease_owner=owner)
+    held.update(lease_owner="", lease_until=None)
+    listings.release(connector_ids, owner)
 
 
 @transaction.atomic

@@ -22,6 +22,7 @@ PACE: Final = 1.5
 """How much faster than once per period: what is late catches up in two thirds of one."""
 LEAST: Final = 20
 """So many at once trouble nobody."""
+_CURRENT: Final = F("connector__epoch")
 
 
 def due_connectors(workspaces: Q, now: datetime) -> list[int]:
@@ -58,9 +59,6 @@ def _due_listings(workspaces: Q, now: datetime) -> QuerySet[Listing]:
     ready = readable(workspaces).values("pk")
     due = Listing.objects.filter(listings_due(now), connector__in=ready, kind=ListingKind.RESOURCES)
     return due.annotate(is_good=Q(taken_at__isnull=False, failed_at=None, epoch=_CURRENT))
-
-
-_CURRENT: Final = F("connector__epoch")
 
 
 def _paced(due: QuerySet[Any], taken: str, per_second: float) -> set[int]:
