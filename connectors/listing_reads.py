@@ -94,7 +94,8 @@ def take_listings(connector_ids: Iterable[int], owner: str, now: datetime) -> li
     reading = windows_of(lambda sessions: ListingReads(sessions, asked, seconds), seconds + 5)
 
     def store(taken: list[Taken]) -> None:
-        _store(taken, epochs, owner, now)
+        came = {(each.connector_id, each.kind): _came(each, epochs) for each in taken}
+        listings.store(came, owner=owner, now=now)
 
     with closing(reading) as windows:
         for taken in windows:
@@ -122,25 +123,9 @@ def _claim(connector_ids: list[int], owner: str, now: datetime) -> dict[int, lis
     return ours
 
 
-def _store(taken: list[Taken], epochs: dict[int, int], owner: str, now: datetime) -> None:
-    """Mostly a server lists what it listed before, so a few statements serve for all."""
-    came = {(each.connector_id, each.kind): each.listed for each in taken}
-    rows = Listing.objects.filter(lease_owner=owner, connector_id__in={pk for pk, _ in came})
-    same: dict[int, list[int]] = {}
-    for row in rows:
-        kind = ListingKind(row.kind)
-        listed = came.get((row.connector_id, kind))
-        if listed is None:
-            continue
-        epoch, skipped = epochs[row.connector_id], _unusable(kind, listed)
-        if listings.is_same(row, listed, skipped):
-            same.setdefault(epoch, []).append(row.pk)
-        else:
-            listings.store(
-                row.connector_id, kind, listed, owner=owner, now=now, epoch=epoch, skipped=skipped
-            )
-    for epoch, pks in same.items():
-        listings.keep_same(pks, owner=owner, now=now, epoch=epoch)
+def _came(taken: Taken, epochs: dict[int, int]) -> listings.Came:
+    epoch = epochs[taken.connector_id]
+    return listings.Came(taken.listed, epoch, _unusable(taken.kind, taken.listed))
 
 
 def _unusable(kind: ListingKind, listed: Listed | Fault) -> list[dict[str, str | None]]:

@@ -6,9 +6,10 @@ Shell. Whoever claims a listing takes it; the claim is one conditional UPDATE an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db.models import F, Q
@@ -18,7 +19,7 @@ from connectors.sessions import Fault, Listed
 
 LEASE_SECONDS = 20
 """Longer than a listing may take, short enough that a killed process delays nobody for long."""
-
+_FREE: Final = {"lease_owner": "", "lease_until": None}
 
 ENDPOINT_USE_SECONDS = 3600
 """For how long after an outside client's last request resources are listed for the next one."""
@@ -101,48 +102,63 @@ def claim(
 def release(connector_ids: Iterable[int], owner: str) -> None:
     """Give back the leases of listings that are not taken after all."""
     held = Listing.objects.filter(connector_id__in=list(connector_ids), lease_owner=owner)
-    held.update(lease_owner="", lease_until=None)
+    held.update(**_FREE)
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What a server listed, or why it did not.
+
+    skipped: the entries that are of no use, with the reason. epoch: that of the connection.
+    """
+
+    listed: Listed | Fault
+    epoch: int
+    skipped: list[dict[str, str | None]] = field(default_factory=list)
 
 
 def store(
-    connector_id: int,
-    kind: ListingKind,
-    listed: Listed | Fault,
-    *,
-    owner: str,
-    now: datetime,
-    epoch: int,
-    skipped: list[dict[str, str | None]],
-) -> bool:
-    """Keep a listing that this owner took; False when the lease was lost meanwhile.
+    came: Mapping[tuple[int, ListingKind], Came], *, owner: str, now: datetime
+) -> dict[tuple[int, ListingKind], Listing]:
+    """Keep the listings that this owner took: by connector id and kind, as they were before. What
+    is not among these had lost its lease meanwhile, and is dropped.
 
-    A failed one replaces nothing: the last good listing stays in use (F-038, F-056).
+    A failed one replaces nothing: the last good listing stays in use (F-038, F-056). Mostly a
+    server lists what it listed before, so a few statements serve for many.
     """
-    mine = Listing.objects.filter(connector_id=connector_id, kind=kind, lease_owner=owner)
-    changes: dict[str, Any]
-    if isinstance(listed, Fault):
-        changes = {"failed_at": now, "failure": listed.message}
-    else:
-        changes = _young(now, epoch) | {
-            "entries": listed.entries,
-            "skipped": skipped,
-            "cut_short": listed.cut_short or "",
-        }
-    return mine.update(lease_owner="", lease_until=None, **changes) == 1
+    ours = Listing.objects.filter(lease_owner=owner)
+    before: dict[tuple[int, ListingKind], Listing] = {}
+    same: dict[int, list[int]] = {}
+    for row in ours.filter(connector_id__in={pk for pk, _ in came}):
+        key = row.connector_id, ListingKind(row.kind)
+        if key not in came:
+            continue
+        if _is_same(row, came[key]):
+            same.setdefault(came[key].epoch, []).append(row.pk)
+        elif not ours.filter(pk=row.pk).update(**_FREE, **_changes(came[key], now)):
+            continue
+        before[key] = row
+    for epoch, pks in same.items():
+        ours.filter(pk__in=pks).update(**_FREE, **_young(now, epoch))
+    return before
 
 
-def is_same(row: Listing, listed: Listed | Fault, skipped: list[dict[str, str | None]]) -> bool:
+def _is_same(row: Listing, came: Came) -> bool:
     """Whether a server listed what is stored, to the letter."""
-    if isinstance(listed, Fault) or row.cut_short != (listed.cut_short or ""):
+    if isinstance(came.listed, Fault) or row.cut_short != (came.listed.cut_short or ""):
         return False
     # As text: to Python 1 is True.
-    return json.dumps([row.entries, row.skipped]) == json.dumps([listed.entries, skipped])
+    return json.dumps([row.entries, row.skipped]) == json.dumps([came.listed.entries, came.skipped])
 
 
-def keep_same(rows: list[int], *, owner: str, now: datetime, epoch: int) -> None:
-    """Listings that this owner took and that are what they were: all that is new is when."""
-    ours = Listing.objects.filter(pk__in=rows, lease_owner=owner)
-    ours.update(lease_owner="", lease_until=None, **_young(now, epoch))
+def _changes(came: Came, now: datetime) -> dict[str, Any]:
+    if isinstance(came.listed, Fault):
+        return {"failed_at": now, "failure": came.listed.message}
+    return _young(now, came.epoch) | {
+        "entries": came.listed.entries,
+        "skipped": came.skipped,
+        "cut_short": came.listed.cut_short or "",
+    }
 
 
 def _young(now: datetime, epoch: int) -> dict[str, Any]:

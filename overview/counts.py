@@ -7,7 +7,7 @@ only while its lease still stands and its connector is the one that was asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,7 +22,7 @@ from connectors.protocol.facets import Facet, InvalidRead, Level
 from connectors.protocol.freshness import Policy
 from connectors.queries import is_ready
 from connectors.sessions import Fault, Listed
-from overview.facet_listings import keep_listing
+from overview.facet_listings import keep_listings
 from overview.models import StoredFacet, digest_of
 from overview.panel import FacetReading, reading_of
 from overview.reads import CountTaken, ListingTaken
@@ -114,11 +114,12 @@ def claim_counts(connector_ids: list[int], *, owner: str, now: datetime) -> dict
     return mine
 
 
-def release(connector_ids: list[int], *, owner: str) -> None:
+def release(connector_ids: Iterable[int], *, owner: str) -> None:
     """Give back the leases of what was claimed and never stored, e.g. of a changed connector."""
-    held = StoredFacet.objects.filter(connector_id__in=connector_ids, lease_owner=owner)
+    ids = list(connector_ids)
+    held = StoredFacet.objects.filter(connector_id__in=ids, lease_owner=owner)
     held.update(lease_owner="", lease_until=None)
-    listings.release(connector_ids, owner)
+    listings.release(ids, owner)
 
 
 @transaction.atomic
@@ -143,22 +144,14 @@ def keep(
         each.pk: each for each in rows if asked.get(each.pk) == (each.generation, each.epoch)
     }
     spare_checks([current[pk] for pk in current.keys() & _who_answered(taken)], now)
-    changed: set[int] = set()
-    counts: list[CountTaken] = []
-    for each in taken:
-        connector = current.get(each.connector_id)
-        if connector is None or connector.workspace_id is None:
-            continue
-        if isinstance(each, CountTaken):
-            counts.append(each)
-        elif keep_listing(each, owner=owner, now=now, epoch=connector.epoch):
-            changed.add(connector.workspace_id)
-    changed |= {
-        workspace_id
-        for pk in _keep_counts(counts, asked, owner=owner, now=now)
-        if (workspace_id := current[pk].workspace_id) is not None
-    }
-    for workspace_id in sorted(changed):
+    kept = [each for each in taken if each.connector_id in current]
+    listings_taken = [each for each in kept if isinstance(each, ListingTaken)]
+    epochs = {pk: connector.epoch for pk, connector in current.items()}
+    changed = keep_listings(listings_taken, epochs, owner=owner, now=now)
+    counts = [each for each in kept if isinstance(each, CountTaken)]
+    changed |= _keep_counts(counts, epochs, owner=owner, now=now)
+    workspaces = {each.workspace_id for pk, each in current.items() if pk in changed}
+    for workspace_id in sorted(each for each in workspaces if each is not None):
         panel_changed(workspace_id)
 
 
@@ -182,7 +175,7 @@ def _who_answered(taken: Iterable[ListingTaken | CountTaken]) -> set[int]:
 
 
 def _keep_counts(
-    counts: list[CountTaken], asked: dict[int, tuple[int, int]], *, owner: str, now: datetime
+    counts: list[CountTaken], epochs: Mapping[int, int], *, owner: str, now: datetime
 ) -> set[int]:
     """Store counts and failures under our leases; the connectors of which a row shows otherwise."""
     outcomes = {(each.connector_id, digest_of(each.name)): each.outcome for each in counts}
@@ -195,7 +188,7 @@ def _keep_counts(
         outcome = outcomes.get((row.connector_id, row.name_digest))
         if outcome is None:
             continue
-        epoch = asked[row.connector_id][1]
+        epoch = epochs[row.connector_id]
         # Pages show what they were told last, or what time has made of it since.
         before = {_shown(row, epoch, now), _shown(row, epoch, _written_at(row, now))}
         values = _values(row, outcome, epoch, now)

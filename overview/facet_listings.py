@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -20,34 +21,44 @@ LOGGED_ENTRIES = 20
 """Of the entries that one listing leaves out so many are logged; the connector's page has all."""
 
 
-def keep_listing(taken: ListingTaken, *, owner: str, now: datetime, epoch: int) -> bool:
-    """Store a listing and its facets; True when the panel may differ.
+def keep_listings(
+    taken: Iterable[ListingTaken], epochs: Mapping[int, int], *, owner: str, now: datetime
+) -> set[int]:
+    """Store listings and their facets; the connectors whose panel may differ.
 
-    Called in a transaction. A failed listing leaves the facets as they are; the first failure
-    still changes the panel, for nobody waits for the first listing any more.
+    Called in a transaction. epochs: connector id -> its epoch. A failed listing leaves the facets
+    as they are; the first failure still changes the panel, for nobody waits for the first listing
+    any more.
     """
-    pk = taken.connector_id
-    facets, skipped = _facets_in(taken.listed)
-    kept = [{"name": each.name, "uri": each.uri, "reason": each.reason} for each in skipped]
-    before = Listing.objects.get(connector_id=pk, kind=ListingKind.RESOURCES)
-    is_ours = listings.store(
-        pk,
-        ListingKind.RESOURCES,
-        taken.listed,
-        owner=owner,
-        now=now,
-        epoch=epoch,
-        skipped=kept,
-    )
-    if not is_ours:
-        return False
-    if isinstance(taken.listed, Fault):
-        if before.failure != taken.listed.message:
-            extra = {"action": "facets_not_listed", "connector": pk, "reason": taken.listed.message}
-            logger.warning("Facets could not be listed", extra=extra)
-        return taken.is_first and before.failed_at is None
-    _log_new(pk, kept, before.skipped)
-    return _keep_facets(pk, facets, owner, now) or taken.is_first
+    found, came = {}, {}
+    for each in taken:
+        facets, skipped = _facets_in(each.listed)
+        found[each.connector_id] = each, facets
+        came[each.connector_id, ListingKind.RESOURCES] = listings.Came(
+            each.listed,
+            epochs[each.connector_id],
+            [{"name": none.name, "uri": none.uri, "reason": none.reason} for none in skipped],
+        )
+    changed, good = set(), {}
+    for (pk, kind), before in listings.store(came, owner=owner, now=now).items():
+        each, facets = found[pk]
+        if isinstance(each.listed, Fault):
+            _log_failure(before, each.listed)
+            if each.is_first and before.failed_at is None:
+                changed.add(pk)
+            continue
+        _log_new(pk, came[pk, kind].skipped, before.skipped)
+        good[pk] = facets
+        if each.is_first:
+            changed.add(pk)
+    return changed | _keep_facets(good, owner, now)
+
+
+def _log_failure(before: Listing, fault: Fault) -> None:
+    """Log a failure once, not with each try."""
+    if before.failure != fault.message:
+        extra = {"action": "facets_not_listed", "connector": before.connector_id}
+        logger.warning("Facets could not be listed", extra=extra | {"reason": fault.message})
 
 
 def _log_new(
@@ -62,23 +73,29 @@ def _log_new(
         logger.warning("A marked resource is no facet", extra=extra)
 
 
-def _keep_facets(connector_id: int, facets: list[Facet], owner: str, now: datetime) -> bool:
-    """Make the stored facets those that were listed; True when they were others."""
-    rows = StoredFacet.objects.filter(connector_id=connector_id)
-    stored = {row.name_digest: row for row in rows}
-    new, moved = [], []
-    for position, facet in enumerate(facets):
-        row = stored.pop(digest_of(facet.name), None)
-        described = (facet.uri, facet.title, facet.level.value, position)
-        if row is None:
-            new.append(_new_row(connector_id, facet, position, owner, now))
-        elif (row.uri, row.title, row.level, row.position) != described:
-            row.uri, row.title, row.level, row.position = described
-            moved.append(row)
+def _keep_facets(listed: Mapping[int, list[Facet]], owner: str, now: datetime) -> set[int]:
+    """Make the stored facets those that were listed; the connectors that had others."""
+    stored: dict[int, dict[str, StoredFacet]] = {pk: {} for pk in listed}
+    for each in StoredFacet.objects.filter(connector_id__in=listed):
+        stored[each.connector_id][each.name_digest] = each
+    new: list[StoredFacet] = []
+    moved: list[StoredFacet] = []
+    gone: list[StoredFacet] = []
+    for pk, facets in listed.items():
+        for position, facet in enumerate(facets):
+            row = stored[pk].pop(digest_of(facet.name), None)
+            described = (facet.uri, facet.title, facet.level.value, position)
+            if row is None:
+                new.append(_new_row(pk, facet, position, owner, now))
+            elif (row.uri, row.title, row.level, row.position) != described:
+                row.uri, row.title, row.level, row.position = described
+                moved.append(row)
+        gone += stored[pk].values()
+    # Most listings bring nothing new, and then none of these asks the database.
     StoredFacet.objects.bulk_create(new)
     StoredFacet.objects.bulk_update(moved, ["uri", "title", "level", "position"])
-    StoredFacet.objects.filter(pk__in=[row.pk for row in stored.values()]).delete()
-    return bool(new or moved or stored)
+    StoredFacet.objects.filter(pk__in=[row.pk for row in gone]).delete()
+    return {row.connector_id for row in [*new, *moved, *gone]}
 
 
 def _new_row(

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from connectors.actions import check_soon, doubt_connection
-from connectors.arrivals import windows_of
+from connectors.arrivals import stored_apart, windows_of
 from connectors.models import Listing, ListingKind
 from connectors.queries import readable_targets
 from connectors.sessions import Fault
@@ -28,29 +28,38 @@ logger = logging.getLogger(__name__)
 def refresh(connector_ids: list[int]) -> None:
     """Read what is due of these connectors. What another process has claimed is left to it."""
     owner, now = uuid4().hex, timezone.now()
-    _refresh(connector_ids, owner, now)
+    failed = _refresh(connector_ids, owner, now)
     # What belonged to a connector that changed meanwhile may be claimed anew at once. After an
     # error of ours it may not: the leases are the pause before the next try.
-    counts.release(connector_ids, owner=owner)
+    counts.release(set(connector_ids) - failed, owner=owner)
 
 
-def _refresh(connector_ids: list[int], owner: str, now: datetime) -> None:
+def _refresh(connector_ids: list[int], owner: str, now: datetime) -> set[int]:
+    """The connectors of which something could not be stored, for an error of ours."""
     asked, standing = _claim(connector_ids, owner, now)
     if not asked:
-        return
+        return set()
     seconds = settings.FACET_READ_TIMEOUT_SECONDS
     doubted: set[int] = set()
+    failed: set[int] = set()
+
+    def store(taken: list[Taken]) -> None:
+        counts.keep(taken, standing, owner=owner, now=timezone.now())
+
     reading = windows_of(lambda sessions: Reads(sessions, asked, seconds), seconds * 2 + 5)
     with closing(reading) as windows:
         for taken in windows:
-            counts.keep(taken, standing, owner=owner, now=timezone.now())
-            _tally(taken)
+            stored = stored_apart(store, taken)
+            kept = {id(each) for each in stored}
+            failed |= {each.connector_id for each in taken if id(each) not in kept}
+            _tally(stored)
             # At once: a sibling that hangs must not keep the page from turning red.
             lost = {each.connector_id for each in taken if _is_lost(each)} - doubted
             for connector_id in lost:
                 doubt_connection(connector_id)
             doubted |= lost
     logger.info("Read facets", extra={"action": "facets_read", "connectors": len(asked)})
+    return failed
 
 
 def _tally(taken: list[Taken]) -> None:

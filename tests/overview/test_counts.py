@@ -252,6 +252,26 @@ def test_a_late_listing_never_overwrites_a_newer_one(counted, acme):
     assert Listing.objects.get(kind="resources").taken_at == at(330)
 
 
+def test_listings_that_came_together_are_kept_by_a_few_statements(acme, django_assert_num_queries):
+    connectors = [make_connector(acme, f"c{number}") for number in range(20)]
+    for connector in connectors:
+        list_facets(connector, entry(), entry("sent"))
+    ids = [each.pk for each in connectors]
+    asked = {each.pk: (each.generation, each.epoch) for each in connectors}
+    assert sorted(counts.claim_listings(ids, owner="again", now=at(300))) == ids
+    again = [ListingTaken(pk, listed(entry(), entry("sent")), False) for pk in ids]
+    changed = ListingTaken(ids[3], listed(entry(), entry("received")), False)
+    again[3] = changed
+    # Three read the connectors, listings and facets; one replaces a listing and one makes the
+    # others young; one adds a facet, one removes one, and one counts the change of the panel.
+    with django_assert_num_queries(8 + len(("SAVEPOINT", "RELEASE"))):
+        counts.keep(again, asked, owner="again", now=at(300))
+    assert Listing.objects.filter(taken_at=at(300), lease_owner="").count() == 20
+    names = StoredFacet.objects.values_list("connector_id", "name").order_by("position")
+    assert [name for pk, name in names if pk == ids[3]] == ["drafts", "received"]
+    assert [name for pk, name in names if pk == ids[4]] == ["drafts", "sent"]
+
+
 @pytest.mark.requirement("F-057")
 def test_a_listing_that_succeeds_leaves_no_failure_behind(outbound):
     list_facets(outbound, fault=TIMEOUT)

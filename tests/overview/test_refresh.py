@@ -16,6 +16,7 @@ from django.utils import timezone
 from connectors.models import Connector, Listing
 from connectors.protocol.identifiers import FACETS
 from connectors.tasks import check_connector
+from overview import counts
 from overview.models import StoredFacet
 from tests.overview.factories import entry
 from tests.overview.served import (
@@ -235,6 +236,28 @@ def test_readers_in_many_threads_share_one_listing_and_one_read(acme, server):
         reader.join(20)
     assert (server.count("resources/list"), server.count("resources/read")) == (1, 1)
     assert shown(acme) == [("3", DRAFTS, "ok")]
+
+
+def test_an_error_of_ours_with_one_of_a_group_costs_that_one_alone_and_pauses_it(
+    acme, server, monkeypatch, caplog
+):
+    one, another = connect(acme, server, "one"), connect(acme, server, "another")
+    real = counts.keep
+
+    def broken(taken, asked, **more):
+        if one.pk in {each.connector_id for each in taken}:
+            raise RuntimeError("a bug")
+        real(taken, asked, **more)
+
+    monkeypatch.setattr(counts, "keep", broken)
+    read_due()
+    assert shown(acme) == [("3", DRAFTS, "ok")]
+    assert {record.connector for record in caplog.records if record.exc_info} == {one.pk}
+    leased = Listing.objects.exclude(lease_owner="").values_list("connector_id", "kind")
+    assert list(leased) == [(one.pk, "resources")]
+    read_due()
+    assert server.count("resources/list") == 2
+    assert StoredFacet.objects.get().connector_id == another.pk
 
 
 @pytest.mark.requirement("F-121", "F-060")
