@@ -74,6 +74,12 @@ BENCHMARKS = (
     ),
     Benchmark("memory", "Memory of open connections", "To that many servers at once.", 2),
     Benchmark(
+        "collector",
+        "Python's garbage collector",
+        "Reads from many connected servers, by the sessions alone, without the database.",
+        3,
+    ),
+    Benchmark(
         "tool_calls",
         "A tool call, with and without resource arguments",
         "Through our endpoint, beside a bare relay: the SDK's server over one client of the SDK.",

@@ -25,6 +25,7 @@ from connectors.endpoint import McpEndpoint  # noqa: E402
 from connectors.runtime import close_runtime  # noqa: E402
 from overview.bodies import bounded  # noqa: E402
 from overview.consumers import OverviewConsumer, open_sockets  # noqa: E402
+from overview.garbage import settle_collector  # noqa: E402
 from overview.operators import tracing  # noqa: E402
 from overview.operators.probes import Probes  # noqa: E402
 from overview.operators.stopping import Stopping  # noqa: E402
@@ -49,6 +50,7 @@ _site: Any = ProtocolTypeRouter(
 endpoint = McpEndpoint()
 stopping = Stopping()
 probes = Probes(stopping)
+settle_collector()
 
 TALLY_SECONDS = 10
 """How often a web process says how many pages it has open, and what it has counted."""

@@ -9,8 +9,10 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_shutdown
+from celery.signals import worker_ready, worker_shutdown
 from kombu.transport import TRANSPORT_ALIASES
+
+from overview.garbage import settle_collector
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "overview.settings")
 
@@ -20,6 +22,11 @@ TRANSPORT_ALIASES["wake"] = "overview.embedded.wake:Transport"
 app = Celery("overview")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_ready.connect
+def _settle(**_: Any) -> None:
+    settle_collector()
 
 
 @worker_shutdown.connect
