@@ -13,7 +13,7 @@ from typing import Final
 
 THRESHOLDS: Final = (5_000, 20, 50)
 """Objects made, but not freed, before the young ones are looked at, and how many such looks come
-before the next older generation's. What one task has under way fits into the first."""
+before one at the next older generation."""
 
 
 def settle_collector() -> None:
