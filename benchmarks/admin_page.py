@@ -143,7 +143,7 @@ def main() -> None:
         ends.enter_context(temporary_database())
         from playwright.sync_api import sync_playwright
 
-        from tests.browser.conftest import ARGUMENTS, CHROMIUM
+        from tests.browser.chromium import ARGUMENTS, CHROMIUM
 
         sites, left_out = [ends.enter_context(ours())], ""
         try:

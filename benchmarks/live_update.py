@@ -34,7 +34,7 @@ def _measure() -> list[float]:
     from django.test import override_settings
     from playwright.sync_api import expect, sync_playwright
 
-    from tests.browser.conftest import ARGUMENTS, CHROMIUM
+    from tests.browser.chromium import ARGUMENTS, CHROMIUM
     from tests.browser.site import Site, facet
 
     rows = [facet(f"Things of kind {number}", number + 1) for number in range(ROWS)]

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from contextlib import ExitStack
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.chromium import ARGUMENTS, CHROMIUM
 from tests.browser.place import Place
 from tests.browser.site import Site, errors_of
 from tests.browser.stack import running_stack
 
 # What is waited for comes at once on a machine at rest. Nothing is told by how long it took.
 expect.set_options(timeout=20_000)
-
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
